@@ -1,0 +1,101 @@
+"""`lakebed init`: a new table, and with the first one a new catalog."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lakebed.cli.group import command
+from lakebed.cli.guess import guess_schema
+from lakebed.cli.reports import pairs
+from lakebed.cli.schema_text import parse_schema
+from lakebed.cli.session import Session
+from lakebed.cli.text import escape, plural
+from lakebed.errors import RequestError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@command("init")
+@click.argument("name")
+@click.option("--schema", metavar="TEXT", help='Columns: "ts timestamptz, value double not null".')
+@click.option(
+    "--like", metavar="FILE", help="Take the columns of a Parquet, CSV, JSON, Arrow file."
+)
+@click.option(
+    "--partition-by",
+    multiple=True,
+    metavar="TEXT",
+    help='How rows are split into files: "day(ts), bucket(16, sensor_id)".',
+)
+@click.option(
+    "--property", "properties", multiple=True, metavar="KEY=VALUE", help="A table property."
+)
+@click.option("--location", metavar="URI", help="Where the files go, if not in the warehouse.")
+@click.pass_obj
+def init(
+    session: Session,
+    name: str,
+    schema: str | None,
+    like: str | None,
+    partition_by: tuple[str, ...],
+    properties: tuple[str, ...],
+    location: str | None,
+) -> None:
+    """Create the table NAME, as in plant.readings.
+
+    \b
+    Types: boolean int long float double decimal(p,s) date time timestamp timestamptz
+           timestamp_ns timestamptz_ns string binary fixed[n] list<…> map<…> struct<…>
+    """  # noqa: D301 (click reads \b)
+    columns = _schema(schema, like)
+    spec = [text for given in partition_by for text in split(given)]
+    table = session.catalog(create=True).create_table(
+        name,
+        columns,
+        partition_by=spec,
+        location=location,
+        properties=pairs(properties, "--property"),
+    )
+    record = {
+        "table": table.name,
+        "version": table.version,
+        "location": table.location,
+        "columns": [
+            {"name": f.name, "type": str(f.type), "required": f.required}
+            for f in table.schema.fields
+        ],
+        "partition_by": table.spec.describe(table.schema),
+    }
+    parts = f", partitioned by {', '.join(record['partition_by'])}" if spec else ""
+    session.output.done(
+        record,
+        f"created {escape(table.name)} with {plural(len(table.schema.fields), 'column')}"
+        f"{escape(parts)} at {escape(table.location)}",
+    )
+
+
+def _schema(text: str | None, like: str | None) -> "pa.Schema":
+    if (text is None) == (like is None):
+        raise RequestError(
+            "a new table needs its columns",
+            hint='Give either --schema "ts timestamptz, value double" or --like FILE',
+        )
+    if like is not None:
+        return guess_schema(like)
+    assert text is not None, "one of the two was given"
+    from lakebed.files.arrow_schema import to_arrow_schema
+
+    return to_arrow_schema(parse_schema(text), field_ids=False)
+
+
+def split(text: str) -> list[str]:
+    """Split at commas that stand outside parentheses."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]

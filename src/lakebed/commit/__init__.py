@@ -1,0 +1,1 @@
+"""How a table changes: Change → conflict check → rebase → stage → swap."""

@@ -1,0 +1,1 @@
+"""Snapshots, manifests and data files, to and from storage."""

@@ -1,0 +1,1 @@
+"""What a table is: values and their one byte form; nothing here does I/O."""

@@ -1,0 +1,9 @@
+"""What every test shares; fixtures that start a server live in their own `fix_*.py`."""
+
+from hypothesis import settings
+
+pytest_plugins = ["tests.fix_s3"]
+
+# A deadline measures the machine, not the code: two workers on two cores would trip over it.
+settings.register_profile("lakebed", deadline=None)
+settings.load_profile("lakebed")
