@@ -11,6 +11,8 @@ from typing import Protocol
 from lakebed.clock import Clock, SystemClock
 
 _RANDOM_BITS = 74
+_RANDOM_MASK = (1 << _RANDOM_BITS) - 1
+_STEP_BITS = 48
 _HEX_LENGTH = 32
 
 
@@ -39,9 +41,11 @@ class SystemIds:
     def new(self) -> str:
         """Draw an id that sorts after each one drawn before by this object."""
         with self._lock:
-            fresh = uuid7(self._clock.now_ms(), self._random.getrandbits(_RANDOM_BITS))
-            self._last = max(fresh, self._last + 1)
-            return f"{self._last:032x}"
+            fresh = self._clock.now_ms() << _RANDOM_BITS | self._random.getrandbits(_RANDOM_BITS)
+            # A random step, because a forked process goes on from the same last id.
+            step = 1 + self._random.getrandbits(_STEP_BITS)
+            self._last = max(fresh, self._last + step)
+            return f"{uuid7(self._last >> _RANDOM_BITS, self._last & _RANDOM_MASK):032x}"
 
     def bits(self, count: int) -> int:
         """Draw `count` random bits."""

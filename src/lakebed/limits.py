@@ -13,6 +13,8 @@ IDENTIFIER_LENGTH_MAX = 255
 COLUMN_COUNT_MAX = 5_000
 TYPE_DEPTH_MAX = 32
 TAG_COUNT_MAX = 10_000
+COUNT_MAX = (1 << 53) - 1  # rows, files, bytes: JSON and floats hold it exactly
+TIME_MS_MAX = 253_402_300_799_999  # the end of the year 9999
 PREDICATE_LENGTH_MAX = 1 << 20
 PREDICATE_DEPTH_MAX = 200
 

@@ -26,5 +26,5 @@ def no_moment(pointer: Pointer, timestamp_ms: int) -> NotFoundError:
 
 
 def name_taken(name: str) -> AlreadyExistsError:
-    """Somebody has that name."""
+    """Somebody has that name, or the table's id."""
     return AlreadyExistsError(f"there is already a table {name}", table=name)

@@ -17,8 +17,8 @@ class CatalogBackend(Protocol):
     `lakebed.testing.contract_catalog`.
 
     Every method may raise UnavailableError when the catalog did not answer and nothing was
-    changed; only `create`, `drop` and `swap` can leave an outcome open, and then they raise
-    CommitUnknownError.
+    changed; only `create`, `drop`, `swap` and `restore` can leave an outcome open, and then they
+    raise CommitUnknownError.
     """
 
     uri: str  # carries no password
@@ -26,15 +26,42 @@ class CatalogBackend(Protocol):
     multi_table: bool  # whether `swap` takes several moves
     keeps_log: bool  # whether `log` has rows
 
+    def warehouse(self, given: str | None) -> str | None:
+        """Say where the tables' directories are; remember `given` if nothing is remembered yet.
+
+        `given` wins for this session and never replaces what is remembered. None: nobody ever
+        said, and the backend has no place of its own.
+        """
+
+    def next_version(self, name: str) -> int:
+        """The version at which a new table of that name begins.
+
+        0, but for a catalog whose files are the versions: there a tombstone keeps its place.
+        """
+
     def create(self, move: Move) -> None:
-        """Enter a table: `move.new` is version 0 (`move.expected` equals it and is not compared).
+        """Enter a table: `move.new` has `next_version`; `move.expected` is not compared.
 
         Raises:
             AlreadyExistsError: the name is taken.
         """
 
-    def drop(self, pointer: Pointer) -> bool:
-        """Forget the table if `pointer` is still its head; log and history rows stay."""
+    def restore(self, moves: Sequence[Move]) -> None:
+        """Enter the whole history of one table, oldest first, in one transaction.
+
+        The last one becomes the head, unless it is a tombstone.
+
+        Raises:
+            AlreadyExistsError: the name or the table id is known here.
+            RequestError: the backend's files are the catalog, so there is nothing to restore.
+        """
+
+    def drop(self, move: Move) -> bool:
+        """Forget the name if `move.expected` is still its head; log and history rows stay.
+
+        `move.new` is the tombstone: one version more, operation "drop". Its commit and action
+        rows land in the same transaction. False: as for `swap`.
+        """
 
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
@@ -47,14 +74,19 @@ class CatalogBackend(Protocol):
 
         In the same transaction: the action rows, the tokens, the schema history, and the commit
         id, which is unique. False: somebody was first, or the commit id or token is already in
-        the catalog; nothing was changed.
+        the catalog; nothing was changed. A swap that was made and is sent again changes nothing
+        either; a backend that knows it for its own may answer True.
 
         Raises:
             CommitUnknownError: the request may have been sent and no answer came.
         """
 
-    def outcome(self, name: str, commit_id: str) -> Outcome:
-        """Read the head and whether `commit_id` is in the table's history, in ONE atomic read."""
+    def outcome(self, name: str, commit_id: str, *, since: int) -> Outcome:
+        """Read the head and whether `commit_id` is in the name's history, in ONE atomic read.
+
+        The commit id can only be in versions after `since`; a backend may look no further back.
+        A name that is not there is no error: `Outcome.head` is None.
+        """
 
     def find_commit(self, commit_id: str) -> list[Pointer]:
         """The version that a commit id made, for each table it touched; empty if none."""
@@ -75,7 +107,7 @@ class CatalogBackend(Protocol):
         """The last version not later than the moment, or NotFoundError."""
 
     def history(self, pointer: Pointer) -> Iterator[Pointer]:
-        """Every version from `pointer` back to 0."""
+        """Every version from `pointer` back to the table's first."""
 
     def log(
         self, pointer: Pointer, since: int = -1, until: int | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from lakebed.catalog.absent import name_taken, no_moment, no_table, no_version
-from lakebed.catalog.rows import check_distinct
+from lakebed.catalog.rows import check_distinct, check_history, check_step, is_tombstone
 from lakebed.format.pointer import Action, Move, Outcome, Pointer, Token
 
 
@@ -16,7 +16,8 @@ from lakebed.format.pointer import Action, Move, Outcome, Pointer, Token
 class _Record:
     """All that is kept of one table id; it outlives the table's name."""
 
-    history: list[Pointer] = field(default_factory=list)  # place in the list == version
+    first: int = 0  # the version at place 0 of the lists
+    history: list[Pointer] = field(default_factory=list)
     actions: list[tuple[Action, ...]] = field(default_factory=list)
     commits: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, dict[int, int]] = field(default_factory=dict)  # app -> token -> version
@@ -24,7 +25,7 @@ class _Record:
 
     def append(self, move: Move) -> None:
         new = move.new
-        assert new.version == len(self.history), "versions are contiguous"
+        assert new.version == self.first + len(self.history), "versions are contiguous"
         self.history.append(new)
         self.actions.append(move.actions)
         self.commits[new.commit_id] = new.version
@@ -32,6 +33,14 @@ class _Record:
             self.tokens.setdefault(move.token.app, {})[move.token.version] = new.version
         if move.schema_id is not None:
             self.schemas.append((move.schema_id, new.version, move.schema_json or {}))
+
+    def at(self, version: int) -> Pointer | None:
+        place = version - self.first
+        return self.history[place] if 0 <= place < len(self.history) else None
+
+    def made_by(self, commit_id: str) -> Pointer | None:
+        version = self.commits.get(commit_id)
+        return None if version is None else self.at(version)
 
 
 class MemoryCatalog:
@@ -55,6 +64,7 @@ class MemoryCatalog:
         self._line: AbstractContextManager[Any] = threading.RLock() if queues else nullcontext()
         self._heads: dict[str, Pointer] = {}
         self._records: dict[str, _Record] = {}
+        self._warehouse: str | None = None
 
     def __repr__(self) -> str:
         return f"MemoryCatalog({self.uri!r})"
@@ -74,26 +84,44 @@ class MemoryCatalog:
         with cls._named_lock:
             cls._named.pop(name, None)
 
-    def create(self, move: Move) -> None:
-        """Enter a table."""
+    def warehouse(self, given: str | None) -> str | None:
+        """Say where the tables are: what was given now, or else first."""
         with self._lock:
-            if move.new.name in self._heads or move.new.table_id in self._records:
-                raise name_taken(move.new.name)
-            record = self._records[move.new.table_id] = _Record()
-            record.append(move)
-            self._heads[move.new.name] = move.new
+            if self._warehouse is None:
+                self._warehouse = given
+            return self._warehouse if given is None else given
 
-    def drop(self, pointer: Pointer) -> bool:
-        """Forget the table's name if `pointer` is still its head."""
-        with self._lock:
-            if not self._is_head(pointer):
-                return False
-            del self._heads[pointer.name]
-            return True
-
-    def next_version(self, name: str) -> int:  # noqa: ARG002 - part of the contract
+    def next_version(self, name: str) -> int:  # noqa: ARG002 - a new table has a new id
         """The version at which a table of that name would begin."""
         return 0
+
+    def create(self, move: Move) -> None:
+        """Enter a table."""
+        self.restore([move])
+
+    def restore(self, moves: Sequence[Move]) -> None:
+        """Enter a table with its history."""
+        check_history(moves)
+        last = moves[-1].new
+        with self._line, self._lock:
+            is_taken = last.name in self._heads and not is_tombstone(last)
+            if is_taken or last.table_id in self._records:
+                raise name_taken(last.name)
+            record = self._records[last.table_id] = _Record(first=moves[0].new.version)
+            for move in moves:
+                record.append(move)
+            if not is_tombstone(last):
+                self._heads[last.name] = last
+
+    def drop(self, move: Move) -> bool:
+        """Forget the table's name and record the tombstone."""
+        check_step(move)
+        with self._line, self._lock:
+            if not self._may_move(move):
+                return False
+            self._records[move.new.table_id].append(move)
+            del self._heads[move.new.name]
+            return True
 
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
@@ -116,23 +144,16 @@ class MemoryCatalog:
                 self._heads[move.new.name] = move.new
             return True
 
-    def outcome(self, name: str, commit_id: str) -> Outcome:
+    def outcome(self, name: str, commit_id: str, *, since: int) -> Outcome:  # noqa: ARG002
         """Read head and commit id under one lock."""
         with self._lock:
-            head = self._head(name)
-            record = self._records[head.table_id]
-            version = record.commits.get(commit_id)
-            committed = None if version is None else record.history[version]
-            return Outcome(head=head, committed=committed)
+            found = [made for made in self._made_by(commit_id) if made.name == name]
+            return Outcome(head=self._heads.get(name), committed=found[0] if found else None)
 
     def find_commit(self, commit_id: str) -> list[Pointer]:
         """The versions that a commit id made."""
         with self._lock:
-            found = [
-                record.history[record.commits[commit_id]]
-                for record in self._records.values()
-                if commit_id in record.commits
-            ]
+            found = self._made_by(commit_id)
         return sorted(found, key=lambda pointer: pointer.name)
 
     def find_token(self, pointer: Pointer, token: Token) -> Pointer | None:
@@ -140,7 +161,7 @@ class MemoryCatalog:
         with self._lock:
             record = self._record(pointer)
             version = record.tokens.get(token.app, {}).get(token.version)
-            return None if version is None else record.history[version]
+            return None if version is None else record.at(version)
 
     def last_token(self, pointer: Pointer, app: str) -> Token | None:
         """The highest token of `app`."""
@@ -151,9 +172,9 @@ class MemoryCatalog:
     def at_version(self, pointer: Pointer, version: int) -> Pointer:
         """One version of the table."""
         with self._lock:
-            history = self._record(pointer).history
-            if 0 <= version < len(history):
-                return history[version]
+            found = self._record(pointer).at(version)
+        if found is not None:
+            return found
         raise no_version(pointer, version)
 
     def at_time(self, pointer: Pointer, timestamp_ms: int) -> Pointer:
@@ -166,9 +187,10 @@ class MemoryCatalog:
         raise no_moment(pointer, timestamp_ms)
 
     def history(self, pointer: Pointer) -> Iterator[Pointer]:
-        """Every version from `pointer` back to 0."""
+        """Every version from `pointer` back to the first."""
         with self._lock:
-            past = self._record(pointer).history[: pointer.version + 1]
+            record = self._record(pointer)
+            past = record.history[: pointer.version + 1 - record.first]
         return reversed(past)
 
     def log(
@@ -177,9 +199,11 @@ class MemoryCatalog:
         """The action rows of versions in (since, until]."""
         last = pointer.version if until is None else until
         with self._lock:
-            versions = self._record(pointer).actions[: last + 1]
-        for version in range(since + 1, len(versions)):
-            for ordinal, action in enumerate(versions[version]):
+            record = self._record(pointer)
+            first = max(since + 1, record.first)
+            versions = record.actions[first - record.first : max(last + 1 - record.first, 0)]
+        for version, actions in enumerate(versions, first):
+            for ordinal, action in enumerate(actions):
                 yield version, ordinal, action
 
     @contextmanager
@@ -211,6 +235,10 @@ class MemoryCatalog:
         if move.new.commit_id in record.commits:
             return False
         return move.token is None or move.token.version not in record.tokens.get(move.token.app, {})
+
+    def _made_by(self, commit_id: str) -> list[Pointer]:
+        made = (record.made_by(commit_id) for record in self._records.values())
+        return [pointer for pointer in made if pointer is not None]
 
     def _record(self, pointer: Pointer) -> _Record:
         try:

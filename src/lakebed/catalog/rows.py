@@ -12,6 +12,7 @@ import msgspec
 
 from lakebed.errors import BadMetadataError, RequestError
 from lakebed.format.pointer import Action, ActionType, Move, Pointer
+from lakebed.format.snapshot import Operation
 
 POINTER_COLUMNS = (
     "name",
@@ -54,6 +55,7 @@ LOG_COLUMNS = (
     "app_version",
 )
 MOVED_COLUMNS = POINTER_COLUMNS[2:]  # what a swap changes: all but name and table_id
+WAREHOUSE = "warehouse"  # the property that says where the tables' directories are
 PAGE_ROW_COUNT = 1_000  # rows fetched at once where a caller may read very many
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -221,6 +223,26 @@ def check_distinct(moves: Sequence[Move]) -> None:
     assert moves, "a swap makes at least one step"
     assert len({move.new.name for move in moves}) == len(moves), "one step per table"
     for move in moves:
-        assert move.expected.name == move.new.name, "a swap renames nothing"
-        assert move.expected.table_id == move.new.table_id, "a swap keeps the table's id"
-        assert move.new.version == move.expected.version + 1, "versions count by one"
+        check_step(move)
+
+
+def check_step(move: Move) -> None:
+    """Assert that a move is one step of one table."""
+    assert move.expected.name == move.new.name, "a step renames nothing"
+    assert move.expected.table_id == move.new.table_id, "a step keeps the table's id"
+    assert move.new.version == move.expected.version + 1, "versions count by one"
+
+
+def check_history(moves: Sequence[Move]) -> None:
+    """Assert that the moves are the versions of one table, with none left out."""
+    assert moves, "a history has at least one version"
+    first = moves[0].new
+    for place, move in enumerate(moves):
+        assert move.new.table_id == first.table_id, "one table"
+        assert move.new.name == first.name, "one name"
+        assert move.new.version == first.version + place, "versions count by one"
+
+
+def is_tombstone(pointer: Pointer) -> bool:
+    """Whether the version says that the table is no more."""
+    return pointer.operation == Operation.DROP

@@ -60,9 +60,16 @@ class Gate:
 class Sessions(Generic[T]):
     """A connection for each thread, opened when it is first needed and then kept."""
 
-    def __init__(self, *, connect: Callable[[], T], disconnect: Callable[[T], None]) -> None:
+    def __init__(
+        self,
+        *,
+        connect: Callable[[], T],
+        disconnect: Callable[[T], None],
+        let_go: Callable[[T], None] | None = None,
+    ) -> None:
         self._connect = connect
         self._disconnect = disconnect
+        self._let_go = let_go  # what a forked child may do to an inherited connection
         self._start()
         _every.add(self)
 
@@ -111,8 +118,11 @@ class Sessions(Generic[T]):
         return session
 
     def abandon(self) -> None:
-        """In a forked child: forget the inherited connections without touching them."""
+        """In a forked child: forget the inherited connections, neither used nor closed."""
         _abandoned.append((self._owned, self._mine))
+        if self._let_go is not None:
+            for _, session in self._owned.values():
+                self._let_go(session)
         self._start()
 
 

@@ -66,21 +66,38 @@ class SqliteCatalog:
     def __repr__(self) -> str:
         return f"SqliteCatalog({str(self._path)!r})"
 
-    def create(self, move: Move) -> None:
-        """Enter a table."""
-        if not self._write(lambda connection: self._enter(connection, move), move.new):
-            raise name_taken(move.new.name)
+    def warehouse(self, given: str | None) -> str:
+        """Say where the tables are: beside the file, unless somebody said otherwise.
 
-    def drop(self, pointer: Pointer) -> bool:
-        """Forget the table's name if `pointer` is still its head."""
-        key = (pointer.name, pointer.table_id, pointer.version)
-        return self._write(
-            lambda connection: connection.execute(SQL.drop_table, key).rowcount == 1, pointer
-        )
+        The file's own directory is not remembered: moving it moves the warehouse.
+        """
+        beside = str(self._path.parent)
+        known = self._read(SQL.property, (rows.WAREHOUSE,))
+        if given is None:
+            return str(known[0][0]) if known else beside
+        if not known and given != beside:
+            self._read(SQL.insert_property, (rows.WAREHOUSE, given))
+        return given
 
     def next_version(self, name: str) -> int:  # noqa: ARG002 - a new table has a new id
         """The version at which a table of that name would begin."""
         return 0
+
+    def create(self, move: Move) -> None:
+        """Enter a table."""
+        self.restore([move])
+
+    def restore(self, moves: Sequence[Move]) -> None:
+        """Enter a table with its history."""
+        rows.check_history(moves)
+        last = moves[-1].new
+        if not self._write(lambda connection: self._enter(connection, moves), last):
+            raise name_taken(last.name)
+
+    def drop(self, move: Move) -> bool:
+        """Forget the table's name and record the tombstone."""
+        rows.check_step(move)
+        return self._write(lambda connection: self._leave(connection, move), move.new)
 
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
@@ -99,14 +116,14 @@ class SqliteCatalog:
             lambda connection: all(self._step(connection, move) for move in moves), moves[0].new
         )
 
-    def outcome(self, name: str, commit_id: str) -> Outcome:
+    def outcome(self, name: str, commit_id: str, *, since: int) -> Outcome:  # noqa: ARG002
         """Read head and commit id in one statement."""
-        for row in self._read(SQL.outcome, (commit_id, name)):
-            committed = row[len(rows.POINTER_COLUMNS) :]
-            return Outcome(
-                head=_pointer(row), committed=None if committed[0] is None else _pointer(committed)
-            )
-        raise no_table(name)
+        row = self._read(SQL.outcome, (name, commit_id, name))[0]
+        committed = row[len(rows.POINTER_COLUMNS) :]
+        return Outcome(
+            head=None if row[0] is None else _pointer(row),
+            committed=None if committed[0] is None else _pointer(committed),
+        )
 
     def find_commit(self, commit_id: str) -> list[Pointer]:
         """The versions that a commit id made."""
@@ -138,7 +155,7 @@ class SqliteCatalog:
         raise no_moment(pointer, timestamp_ms)
 
     def history(self, pointer: Pointer) -> Iterator[Pointer]:
-        """Every version from `pointer` back to 0."""
+        """Every version from `pointer` back to the first."""
         version = pointer.version
         while version >= 0:
             key = (pointer.table_id, version, rows.PAGE_ROW_COUNT)
@@ -226,8 +243,19 @@ class SqliteCatalog:
                 base_version=new.version - 1,
             ) from error
 
-    def _enter(self, connection: sqlite3.Connection, move: Move) -> bool:
-        connection.execute(SQL.insert_table, rows.pointer_row(move.new, move.new.table_id))
+    def _enter(self, connection: sqlite3.Connection, moves: Sequence[Move]) -> bool:
+        last = moves[-1].new
+        if not rows.is_tombstone(last):
+            connection.execute(SQL.insert_table, rows.pointer_row(last, last.table_id))
+        for move in moves:
+            self._record(connection, move)
+        return True
+
+    def _leave(self, connection: sqlite3.Connection, move: Move) -> bool:
+        old = move.expected
+        key = (old.name, old.table_id, old.version)
+        if connection.execute(SQL.drop_table, key).rowcount != 1:
+            return False
         self._record(connection, move)
         return True
 

@@ -2,7 +2,7 @@
 
 Nothing from outside is ever part of a statement: only the column names of `rows` and the marks.
 """
-# ruff: noqa: S608, S105
+# ruff: noqa: S608
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Statements:
     insert_schema: str  # table_id, schema id, version, schema
     names: str
     load: str  # name
-    outcome: str  # commit_id, name
+    outcome: str  # name, commit_id, name
     find_commit: str  # commit_id
     find_token: str  # table_id, app, token version
     last_token: str  # table_id, app
@@ -35,6 +35,8 @@ class Statements:
     at_time: str  # table_id, moment
     history: str  # table_id, last version, row count
     log: str  # table_id, version and ordinal to start after, last version, row count
+    property: str  # key
+    insert_property: str  # key, value; one that is there already stays
 
 
 def statements(mark: str) -> Statements:
@@ -57,8 +59,8 @@ def statements(mark: str) -> Statements:
         names="SELECT name FROM lakebed_table",
         load=f"SELECT {pointer} FROM lakebed_table WHERE name = {mark}",
         outcome=f"SELECT {_list(POINTER_COLUMNS, 't.')}, {_list(POINTER_COLUMNS, 'c.')}"
-        f" FROM lakebed_table t LEFT JOIN lakebed_commit c ON c.commit_id = {mark}"
-        f" AND c.table_id = t.table_id WHERE t.name = {mark}",
+        f" FROM (SELECT 1) AS one LEFT JOIN lakebed_table t ON t.name = {mark}"
+        f" LEFT JOIN lakebed_commit c ON c.commit_id = {mark} AND c.name = {mark}",
         find_commit=f"{commits} WHERE commit_id = {mark}",
         find_token=f"SELECT {_list(POINTER_COLUMNS, 'c.')} FROM lakebed_txn x"
         " JOIN lakebed_commit c ON c.table_id = x.table_id AND c.version = x.version"
@@ -73,4 +75,7 @@ def statements(mark: str) -> Statements:
         log=f"SELECT {_list(LOG_COLUMNS)} FROM lakebed_log_action WHERE table_id = {mark}"
         f" AND (version, ordinal) > ({mark}, {mark}) AND version <= {mark}"
         f" ORDER BY version, ordinal LIMIT {mark}",
+        property=f"SELECT value FROM lakebed_property WHERE key = {mark}",
+        insert_property=f"INSERT INTO lakebed_property (key, value) VALUES ({mark}, {mark})"
+        " ON CONFLICT DO NOTHING",
     )

@@ -1,13 +1,15 @@
-"""Whether a change still holds after a commit that came in between: a decision without I/O.
+r"""Whether a change still holds after a commit that came in between: a decision without I/O.
 
-    mine \\ theirs          append        delete, overwrite       rewrite            definition
-    append (blind)         fits          fits                    fits               fits
-    delete, overwrite      1             1, 2                    2                  fits
-    rewrite                fits          2                       2                  fits
+mine \ theirs          append        delete, overwrite       rewrite            definition
+append (blind)         fits          fits                    fits               fits
+delete, overwrite      1             1, 2                    2                  fits
+rewrite                fits          2                       2                  fits
+rollback               3             3                       3                  fits
 
-    1  conflict if theirs added or removed rows that mine may have read; under write-serializable
-       a blind append of theirs is taken to come after mine
-    2  conflict if both removed one file
+1  conflict if theirs added or removed rows that mine may have read; under write-serializable
+   a blind append of theirs is taken to come after mine
+2  conflict if both removed one file
+3  conflict: the rows that came in between would be lost unseen
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +29,7 @@ class Verdict(StrEnum):
     BOTH_REMOVED = "a file that this change replaces was removed by another commit"
     READ_WAS_ADDED_TO = "rows that match what this change read were added by another commit"
     READ_WAS_REMOVED_FROM = "rows that this change read were removed by another commit"
+    FILES_CHANGED = "the table's files were changed by another commit"
 
 
 MayMatch = Callable[[Sequence[DataFile]], bool]
@@ -37,6 +40,8 @@ def check(mine: Change, theirs: Delta, may_match: MayMatch) -> Verdict:
 
     `may_match` tells whether any of the files may hold rows that `mine.read` selects.
     """
+    if mine.restore is not None:
+        return Verdict.FILES_CHANGED if theirs.added or theirs.removed else Verdict.COMPATIBLE
     gone = {file.path for file in theirs.removed}
     if any(file.path in gone for file in mine.removed):
         return Verdict.BOTH_REMOVED

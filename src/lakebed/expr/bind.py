@@ -137,7 +137,7 @@ def _listed(field: Field, kind: Primitive, values: set[StorageValue]) -> Bound:
         return BoundNonNull(field.id, kind, bool(values))
     if len(values) == 1:
         return BoundCompare(field.id, kind, Op.EQ, values.pop())
-    return BoundIn(field.id, kind, tuple(sorted(values)))  # type: ignore[type-var]
+    return BoundIn(field.id, kind, tuple(sorted(values)))
 
 
 def _like(node: Like, schema: Schema) -> Bound:

@@ -6,7 +6,9 @@ columns do the same with the neighbours of a constant that they cannot hold.
 """
 
 import math
+import operator
 import struct
+from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -38,6 +40,14 @@ from lakebed.format.types import (
 
 _BEYOND = 1 << 1000  # stands for infinity: outside of every discrete type
 _SHOWN_LENGTH_MAX = 60
+_COMPARISONS: Mapping[Op, Callable[[bool, bool], bool]] = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+}
 
 
 def compare(field: Field, kind: Primitive, op: Op, value: Literal) -> Bound:
@@ -61,15 +71,8 @@ def compare(field: Field, kind: Primitive, op: Op, value: Literal) -> Bound:
 def _compare_boolean(field: Field, kind: Primitive, op: Op, value: Literal) -> Bound:
     if not isinstance(value, bool):
         raise _misfit(field, kind, value, "Compare it with TRUE or FALSE")
-    holds = {
-        Op.EQ: lambda x: x == value,
-        Op.NE: lambda x: x != value,
-        Op.LT: lambda x: x < value,
-        Op.LE: lambda x: x <= value,
-        Op.GT: lambda x: x > value,
-        Op.GE: lambda x: x >= value,
-    }[op]
-    matching = [candidate for candidate in (False, True) if holds(candidate)]
+    holds = _COMPARISONS[op]
+    matching = [candidate for candidate in (False, True) if holds(candidate, value)]
     if len(matching) == 1:
         return BoundCompare(field.id, kind, Op.EQ, matching[0])
     return BoundNonNull(field.id, kind, bool(matching))

@@ -46,13 +46,13 @@ def parse_predicate(text: str) -> Node:
     return _Parser(text).predicate()
 
 
-def as_predicate(where: str | Node | None) -> Node | None:
+def as_predicate(where: object) -> Node | None:
     """Accept what users pass as `where`: SQL text, a built predicate, or nothing."""
     if where is None or isinstance(where, Node):
         return where
     if isinstance(where, str):
         return parse_predicate(where)
-    kind = type(where).__name__  # a user's mistake; the types do not promise otherwise
+    kind = type(where).__name__
     raise PredicateError(
         f"a predicate is SQL text or built with col(), not a value of type {kind}",
         hint="Write where=\"flag\" or col('flag') == True for a boolean column",

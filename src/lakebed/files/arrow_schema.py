@@ -129,6 +129,7 @@ def leaf_places(schema: Any) -> dict[str, int]:
 
 
 def _leaf_count(kind: Any) -> int:
+    kind = plain_type(kind)
     if not pa.types.is_nested(kind):
         return 1
     return sum(_leaf_count(kind.field(place).type) for place in range(kind.num_fields))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lakebed.format.datafile import ColumnStats
 from lakebed.format.schema import Schema
-from lakebed.format.types import BYTES, DECIMAL_PRECISION_MAX, FLOATS, Field, Kind, Primitive
+from lakebed.format.types import DECIMAL_PRECISION_MAX, FLOATS, Field, Kind, Primitive
 from lakebed.limits import BOUND_LENGTH_MAX, STATS_COLUMN_COUNT_MAX
 
 _CODE_POINT_MAX = 0x10FFFF
@@ -68,9 +68,7 @@ def sound_bounds(lower: Any, upper: Any, kind: Primitive) -> tuple[Any, Any]:
     """Make outer bounds of exact extremes: cut long values, cover both zeros."""
     if kind.kind in FLOATS:
         return (-0.0 if lower == 0 else lower), (0.0 if upper == 0 else upper)
-    if kind.kind is Kind.STRING or kind.kind in BYTES:
-        return cut_lower(lower, BOUND_LENGTH_MAX), cut_upper(upper, BOUND_LENGTH_MAX)
-    return lower, upper
+    return cut_bounds(lower, upper, kind, BOUND_LENGTH_MAX)
 
 
 def footer_stats(
@@ -119,6 +117,15 @@ def _from_raw(raw: Any, kind: Primitive) -> Any:
         except UnicodeDecodeError:
             return None
     return None if isinstance(raw, float) and isnan(raw) else raw
+
+
+def cut_bounds(lower: Any, upper: Any, kind: Primitive, length: int) -> tuple[Any, Any]:
+    """Outer bounds of at most `length` characters or bytes, where a type has longer values."""
+    if kind.kind is Kind.FIXED and kind.length > length:
+        return None, None  # A cut value would not be a value of the type.
+    if kind.kind in (Kind.STRING, Kind.BINARY):
+        return cut_lower(lower, length), cut_upper(upper, length)
+    return lower, upper
 
 
 def cut_lower(value: Any, length: int) -> Any:

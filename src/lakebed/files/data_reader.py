@@ -4,8 +4,8 @@
     current schema -> rows that match
 
 A file's `schema_id` tells its columns' names inside. Arrow casts what was widened since, and
-gives nulls for what a file lacks. The predicate is pushed down as far as it goes, and checked
-again on the rows that come back where that is not all of it.
+gives nulls for what a file lacks. Row groups of large files are pruned by the statistics in the
+footer, and the predicate is applied to the rows that come back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,16 +16,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyarrow.fs import LocalFileSystem
 
 from lakebed.errors import BadDataFileError, RequestError, StorageError
-from lakebed.expr.arrow import filter_mask, pushable
+from lakebed.expr.arrow import filter_mask
 from lakebed.expr.bind import Bound
+from lakebed.expr.prune import may_match
 from lakebed.files.arrow_schema import to_arrow_schema
-from lakebed.files.footer_check import check_footer
+from lakebed.files.footer import mismatches
+from lakebed.files.parquet_layout import read_layout
+from lakebed.files.parquet_stats import GroupEvidence
 from lakebed.format.datafile import DataFile
 from lakebed.format.metadata import TableMetadata
 from lakebed.format.paths import check_path
 from lakebed.format.schema import Schema
+from lakebed.format.types import Primitive
 from lakebed.storage.store import Store
 
 _BATCH_ROWS = 1 << 17
@@ -80,7 +85,7 @@ def read_files(
     """
     output = output_schema(schema, columns)
     fetched = output
-    for field_id in sorted(_ids_in(where)) if where is not None else ():
+    for field_id in sorted(where.field_ids()) if where is not None else ():
         name = schema.by_id[field_id].name
         if name not in fetched.names:
             fetched = fetched.append(to_arrow_schema(schema, field_ids=False).field(name))
@@ -125,24 +130,20 @@ def _alike(request: _Request, file: DataFile) -> tuple[Any, bool]:
     return _names_inside(request, file), file.size_bytes > _SMALL_FILE_SIZE_BYTES
 
 
-def _names_inside(request: _Request, file: DataFile) -> tuple[tuple[int, tuple[str, bool]], ...]:
-    """By field id, a wanted column's name in the file and whether its type is today's."""
+def _names_inside(request: _Request, file: DataFile) -> tuple[tuple[int, str], ...]:
+    """By field id, the names that wanted columns have in the file; those it lacks are left out."""
     inside = request.metadata.schema(file.schema_id).by_id
-    wanted = (request.schema.by_name[name] for name in request.fetched.names)
-    return tuple(
-        (field.id, (inside[field.id].name, inside[field.id].type == field.type))
-        for field in wanted
-        if field.id in inside
-    )
+    wanted = (request.schema.by_name[name].id for name in request.fetched.names)
+    return tuple((number, inside[number].name) for number in wanted if number in inside)
 
 
 class _Run:
-    """Consecutive files whose columns have the same names and types inside."""
+    """Consecutive files whose columns have the same names inside."""
 
     def __init__(
         self,
         request: _Request,
-        names: dict[int, tuple[str, bool]],
+        names: dict[int, str],
         files: list[DataFile],
         *,
         is_large: bool,
@@ -151,24 +152,40 @@ class _Run:
         self._names = names
         self._files = files
         self._is_large = is_large
-        self._checked = 0  # how many files have shown the row count of the manifest
+        self._checked = 0  # how many files have shown to be those of the manifest
+        self._sound: Any = None  # the Parquet schema of the last of them
 
     def batches(self) -> Iterator[Any]:
         """The matching rows, brought to the current schema."""
         request = self._request
         filesystem, prefix = request.store.arrow_filesystem()
-        fragments = self._fragments(filesystem, prefix)
-        places = {prefix + file.path: place for place, file in enumerate(self._files)}
+        if isinstance(filesystem, LocalFileSystem):
+            self._check_links()
         try:
-            scanner = self._scanner(fragments, filesystem, self._pushed(filesystem, prefix))
-            for tagged in scanner.scan_batches():
+            fragments = self._fragments(filesystem, prefix)
+            if request.where is not None and self._is_large:
+                fragments = self._promising(request.where, fragments, filesystem, prefix)
+            places = {prefix + file.path: place for place, file in enumerate(self._files)}
+            for tagged in self._scanner(fragments, filesystem).scan_batches():
                 self._check_until(places[tagged.fragment.path], fragments)
                 batch = self._finish(tagged.record_batch)
                 if batch.num_rows:
                     yield batch
             self._check_until(len(fragments) - 1, fragments)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise self._blame(error) from error
+
+    def _check_links(self) -> None:
+        """Let the store look at each name: unlike pyarrow, it does not follow links."""
+        for file in self._files:
+            self._check_size(file)
+
+    def _check_size(self, file: DataFile) -> None:
+        size_bytes = self._request.store.size(file.path)
+        if size_bytes != file.size_bytes:
+            raise _damaged(
+                file, f"has {size_bytes} bytes where the manifest says {file.size_bytes}"
+            )
 
     def _fragments(self, filesystem: Any, prefix: str) -> list[Any]:
         options = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=True)
@@ -178,37 +195,42 @@ class _Run:
             for file in self._files
         ]
 
-    def _scanner(self, fragments: list[Any], filesystem: Any, pushed: Any = None) -> Any:
+    def _scanner(self, fragments: list[Any], filesystem: Any) -> Any:
         request = self._request
         fields = [
-            pa.field(self._names[field_id][0], request.fetched.field(name).type)
+            pa.field(self._names[field_id], request.fetched.field(name).type)
             for name in request.fetched.names
             if (field_id := request.schema.by_name[name].id) in self._names
         ]
         dataset = ds.FileSystemDataset(fragments, pa.schema(fields), self._format, filesystem)
         return dataset.scanner(
             columns={str(place): pc.field(field.name) for place, field in enumerate(fields)},
-            filter=pushed,
             batch_size=request.batch_rows,
             batch_readahead=_BATCHES_AHEAD,
             fragment_readahead=_FILES_AHEAD_LARGE if self._is_large else _FILES_AHEAD_SMALL,
         )
 
-    def _pushed(self, filesystem: Any, prefix: str) -> Any:
-        """The part of the predicate that Arrow can apply, and prune row groups by.
+    def _promising(
+        self, where: Bound, fragments: list[Any], filesystem: Any, prefix: str
+    ) -> list[Any]:
+        """Only the row groups that can hold matching rows, and only the files that have such.
 
-        Only for large files: small ones have been pruned by their statistics in the manifest,
-        and Arrow must not prune by a footer that was not checked.
+        Small files have been pruned by their statistics in the manifest. Arrow is not given the
+        predicate: a damaged footer makes it wait for ever, and it knows neither NaN nor -0.0.
         """
-        if self._request.where is None or not self._is_large:
-            return None
-        # Statistics of a file from before a widening are of the old type: nothing is pushed.
-        exact = {field_id: name for field_id, (name, same) in self._names.items() if same}
-        pushed = pushable(self._request.where, exact)
-        for file in self._files if pushed is not None else ():
+        kinds = ((i, name, self._request.schema.by_id[i].type) for i, name in self._names.items())
+        columns = [(i, name, kind) for i, name, kind in kinds if isinstance(kind, Primitive)]
+        kept_files, kept = [], []
+        for file, fragment in zip(self._files, fragments, strict=True):
             with filesystem.open_input_file(prefix + file.path) as source:
-                check_footer(source, file.path, source.size())
-        return pushed
+                layout = read_layout(source, file.path, file.size_bytes)
+            groups = may_match(where, GroupEvidence(layout, columns)).nonzero()[0].tolist()
+            if groups:
+                kept_files.append(file)
+                is_whole = len(groups) == len(layout.groups)
+                kept.append(fragment if is_whole else fragment.subset(row_group_ids=groups))
+        self._files = kept_files
+        return kept
 
     def _finish(self, batch: Any) -> Any:
         """Name the columns as they are called today, add missing ones, drop other rows."""
@@ -220,9 +242,9 @@ class _Run:
                 place += 1
             else:
                 columns.append(pa.nulls(batch.num_rows, field.type))
-        if not columns:
-            return batch
-        whole = pa.RecordBatch.from_arrays(columns, schema=request.fetched)
+        whole = batch  # of no columns, which has a length nonetheless
+        if columns:
+            whole = pa.RecordBatch.from_arrays(columns, schema=request.fetched)
         if request.where is not None:
             names = {field.id: field.name for field in request.schema.fields}
             whole = whole.filter(filter_mask(request.where, whole, names))
@@ -231,37 +253,41 @@ class _Run:
         )
 
     def _check_until(self, place: int, fragments: list[Any]) -> None:
-        """Compare row counts of the files up to `place`; their footers have been read by now."""
+        """Compare the files up to `place` with the manifest; their footers were read by now."""
         while self._checked <= place:
-            file = self._files[self._checked]
-            row_count = fragments[self._checked].metadata.num_rows
-            if row_count != file.row_count:
-                raise BadDataFileError(
-                    f"{file.path} has {row_count} rows where the manifest says {file.row_count}",
-                    hint="Restore the file from a copy",
-                    path=file.path,
+            file, fragment = self._files[self._checked], fragments[self._checked]
+            footer = fragment.metadata
+            groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+            row_count = sum(group.num_rows for group in groups)
+            if row_count != file.row_count or footer.num_rows != file.row_count:
+                raise _damaged(
+                    file, f"has {row_count} rows where the manifest says {file.row_count}"
                 )
+            if self._sound is None or not footer.schema.equals(self._sound):
+                self._check_columns(file, fragment.physical_schema)
+                self._sound = footer.schema
             self._checked += 1
+
+    def _check_columns(self, file: DataFile, inside: Any) -> None:
+        """Arrow gives nulls for a column it does not find, and casts what it should not."""
+        for field_id, name in self._names.items():
+            ours = self._request.schema.by_id[field_id]
+            place = inside.get_field_index(name)
+            if place >= 0:
+                for problem in mismatches(ours.type, inside.field(place).type, name):
+                    raise _damaged(file, f"is not what was written: {problem}")
+            elif ours.required or field_id in file.stats:
+                # An adopted file may lack a column, and then has no statistics of it.
+                raise _damaged(file, f"lacks the column {name!r}")
 
     def _blame(self, error: Exception) -> StorageError | BadDataFileError:
         """Find the file that a scan of many has failed on: read the likely ones one by one."""
-        store = self._request.store
         first = max(self._checked - 1, 0)
         for file in self._files[first : first + _RECHECKED_FILE_COUNT_MAX]:
-            size_bytes = store.size(file.path)  # raises ObjectMissingError, which names it
-            if size_bytes != file.size_bytes:
-                return BadDataFileError(
-                    f"{file.path} has {size_bytes} bytes where the manifest says {file.size_bytes}",
-                    hint="Restore the file from a copy",
-                    path=file.path,
-                )
+            self._check_size(file)  # raises ObjectMissingError, which names it
             found = self._damage(file)
             if found:
-                return BadDataFileError(
-                    f"{file.path} is damaged: {found}",
-                    hint="Restore the file from a copy",
-                    path=file.path,
-                )
+                return _damaged(file, f"is damaged: {found}")
         if isinstance(error, OSError):
             return StorageError(f"the data files could not be read: {error}")
         return BadDataFileError(f"one of {len(self._files)} data files is damaged: {error}")
@@ -272,11 +298,12 @@ class _Run:
         try:
             for _ in alone._scanner(alone._fragments(filesystem, prefix), filesystem).to_batches():
                 pass
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             return str(error)
         return ""
 
 
-def _ids_in(where: Bound) -> frozenset[int]:
-    """The columns that a predicate looks at."""
-    return where.field_ids
+def _damaged(file: DataFile, why: str) -> BadDataFileError:
+    return BadDataFileError(
+        f"{file.path} {why}", hint="Restore the file from a copy", path=file.path
+    )

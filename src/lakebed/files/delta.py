@@ -22,8 +22,9 @@ class Delta:
 
 def delta_of(files: MetadataFiles, snapshot: Snapshot) -> Delta:
     """Read the delta; opens only manifests that this very snapshot wrote."""
-    if snapshot.operation is Operation.ROLLBACK:
-        return _difference(files, snapshot)
+    if snapshot.operation is Operation.ROLLBACK:  # It lists manifests that others wrote.
+        parent = files.snapshot(snapshot.parent_path)
+        return Delta(snapshot, *difference(files, parent, snapshot))
     added: list[DataFile] = []
     removed: list[DataFile] = []
     if snapshot.summary.added_files or snapshot.summary.removed_files:
@@ -40,15 +41,14 @@ def delta_of(files: MetadataFiles, snapshot: Snapshot) -> Delta:
     return Delta(snapshot, tuple(added), tuple(removed))
 
 
-def _difference(files: MetadataFiles, snapshot: Snapshot) -> Delta:
-    """Compare with the parent: a rollback brings back manifests that others wrote."""
-    after = live_files(files, snapshot)
-    before = live_files(files, files.snapshot(snapshot.parent_path))
-    return Delta(
-        snapshot,
-        tuple(file for path, file in after.items() if path not in before),
-        tuple(file for path, file in before.items() if path not in after),
-    )
+def difference(
+    files: MetadataFiles, before: Snapshot, after: Snapshot
+) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+    """The files that `after` has and `before` has not, and the other way round; O(files)."""
+    old, new = live_files(files, before), live_files(files, after)
+    added = tuple(file for path, file in new.items() if path not in old)
+    removed = tuple(file for path, file in old.items() if path not in new)
+    return added, removed
 
 
 def live_files(files: MetadataFiles, snapshot: Snapshot) -> dict[str, DataFile]:

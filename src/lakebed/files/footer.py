@@ -2,8 +2,8 @@
 
     last 8 bytes -> length of the footer -> bounded? -> footer -> types, counts, ranges
 
-The file is hostile until shown otherwise: sizes are compared with limits before pyarrow is given
-the footer, and whatever it then finds wrong is a BadDataFileError.
+The file is hostile until shown otherwise: we read the footer ourselves, with limits, before
+pyarrow is given it, and whatever that then finds wrong is a BadDataFileError.
 """
 
 from typing import Any
@@ -17,14 +17,14 @@ from lakebed.files.arrow_schema import (
     FIELD_ID,
     from_arrow,
     is_list,
-    leaf_places,
     plain_type,
     type_name,
 )
-from lakebed.files.column_stats import footer_stats, stats_fields
+from lakebed.files.column_stats import stats_fields
 from lakebed.files.data_writer import one_partition
-from lakebed.files.footer_check import check_footer
-from lakebed.format.datafile import DataFile
+from lakebed.files.parquet_layout import INT96, Layout, read_layout
+from lakebed.files.parquet_stats import layout_stats
+from lakebed.format.datafile import ColumnStats, DataFile
 from lakebed.format.partition import PartitionSpec
 from lakebed.format.paths import check_path
 from lakebed.format.schema import Schema
@@ -43,7 +43,6 @@ from lakebed.storage.store import Store
 
 _ROW_GROUP_COUNT_MAX = 32_767  # Parquet numbers them with 16 bits
 _THRIFT_CONTAINER_SIZE_MAX = 1_000_000
-_ANY = Primitive(Kind.BINARY)  # stands for a nested column, whose statistics are not looked at
 _CANNOT_ADOPT = "Write its rows with append() instead"
 
 
@@ -60,11 +59,15 @@ def adopt(store: Store, path: str, *, schema: Schema, spec: PartitionSpec) -> Da
     """
     check_path(path)
     size_bytes = store.size(path)
-    footer, arrow = _read_footer(store, path, size_bytes)
-    _check_columns(path, schema, arrow, footer)
-    present = [(field, kind) for field, kind in stats_fields(schema) if field.name in arrow.names]
-    stats = footer_stats(footer, present, leaf_places(arrow))
-    partition = one_partition(stats, footer.num_rows, schema, spec)
+    layout, arrow = _read_footer(store, path, size_bytes)
+    _check_columns(path, schema, arrow, layout)
+    stats = {
+        field.id: layout_stats(layout, field.name, kind)
+        for field, kind in stats_fields(schema)
+        if field.name in arrow.names
+    }
+    _check_null_counts(path, stats, layout.row_count)
+    partition = one_partition(stats, layout.row_count, schema, spec)
     if partition is None:
         raise SchemaMismatchError(
             f"{path} spans several partitions of {', '.join(spec.describe(schema))}, or its "
@@ -74,7 +77,7 @@ def adopt(store: Store, path: str, *, schema: Schema, spec: PartitionSpec) -> Da
         )
     return DataFile(
         path=path,
-        row_count=footer.num_rows,
+        row_count=layout.row_count,
         size_bytes=size_bytes,
         schema_id=schema.id,
         spec_id=spec.id,
@@ -86,67 +89,62 @@ def adopt(store: Store, path: str, *, schema: Schema, spec: PartitionSpec) -> Da
 # ---------------------------------------------------------------------------------- the footer
 
 
-def _read_footer(store: Store, path: str, size_bytes: int) -> tuple[Any, Any]:
-    """The footer and its Arrow schema."""
+def _read_footer(store: Store, path: str, size_bytes: int) -> tuple[Layout, Any]:
+    """The footer as we read it, and the Arrow schema that pyarrow makes of it."""
     filesystem, prefix = store.arrow_filesystem()
     try:
         with filesystem.open_input_file(prefix + path) as source:
-            check_footer(source, path, size_bytes)
-            file = pq.ParquetFile(
+            layout = read_layout(source, path, size_bytes)
+            arrow = pq.ParquetFile(
                 source,
                 thrift_string_size_limit=FOOTER_SIZE_BYTES_MAX,
                 thrift_container_size_limit=_THRIFT_CONTAINER_SIZE_MAX,
-            )
-            footer, arrow = file.metadata, file.schema_arrow
+            ).schema_arrow
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         raise BadDataFileError(
             f"{path} is not a readable Parquet file: {error}", path=path
         ) from error
-    _check_counts(path, footer)
-    return footer, arrow
-
-
-def _check_counts(path: str, footer: Any) -> None:
-    if footer.num_row_groups > _ROW_GROUP_COUNT_MAX or footer.num_columns > COLUMN_COUNT_MAX:
+    if len(layout.groups) > _ROW_GROUP_COUNT_MAX or len(layout.leaves) > COLUMN_COUNT_MAX:
         raise BadDataFileError(
-            f"{path} has {footer.num_row_groups} row groups and {footer.num_columns} columns",
+            f"{path} has {len(layout.groups)} row groups and {len(layout.leaves)} columns",
             hint=f"At most {_ROW_GROUP_COUNT_MAX} and {COLUMN_COUNT_MAX} are allowed",
             path=path,
         )
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    counts = [group.num_rows for group in groups]
-    if any(count < 0 for count in counts) or sum(counts) != footer.num_rows:
-        raise BadDataFileError(
-            f"{path} says it has {footer.num_rows} rows and its row groups {sum(counts)}", path=path
-        )
-    if not footer.num_rows:
+    if not layout.row_count:
         raise SchemaMismatchError(f"{path} has no rows", hint="Leave it out", path=path)
+    return layout, arrow
+
+
+def _check_null_counts(path: str, stats: dict[int, ColumnStats], row_count: int) -> None:
+    for each in stats.values():
+        if each.null_count is not None and not 0 <= each.null_count <= row_count:
+            raise BadDataFileError(
+                f"{path} says it has {each.null_count} nulls in {row_count} rows", path=path
+            )
 
 
 # ---------------------------------------------------------------------------------- the schema
 
 
-def _check_columns(path: str, schema: Schema, arrow: Any, footer: Any) -> None:
+def _check_columns(path: str, schema: Schema, arrow: Any, layout: Layout) -> None:
     problems = []
-    places = leaf_places(arrow)
     if len(set(arrow.names)) != len(arrow.names):
         problems.append("two of its columns have the same name")
+    old_times = {leaf.name for leaf in layout.leaves if leaf.kind == INT96}
     for field in schema.fields:
-        if field.name not in places:
-            if field.required:
-                problems.append(f"column {field.name!r} is required and missing")
-            continue
-        theirs = arrow.field(field.name)
-        if footer.schema.column(places[field.name]).physical_type == "INT96":
+        place = arrow.get_field_index(field.name)
+        if field.name in old_times:
             problems.append(
                 f"column {field.name!r} holds INT96 timestamps (write it with "
                 "use_deprecated_int96_timestamps=False)"
             )
-            continue
-        problems.extend(_problems(field, theirs))
+        elif place >= 0:
+            problems.extend(_problems(field, arrow.field(place)))
+        elif field.required and field.name not in arrow.names:
+            problems.append(f"column {field.name!r} is required and missing")
     problems.extend(_renamed(schema, arrow))
     if not problems:
-        problems = _null_problems(schema, arrow, footer)
+        problems = _null_problems(schema, arrow, layout)
     if problems:
         raise SchemaMismatchError(
             f"{path} does not fit the table: {'; '.join(problems)}",
@@ -175,10 +173,10 @@ def _problems(field: Field, theirs: Any) -> list[str]:
     number = _field_id(theirs)
     if number is not None and number != field.id:
         return [f"column {field.name!r} has field id {number} where the table has {field.id}"]
-    return _mismatches(field.type, theirs.type, field.name)
+    return mismatches(field.type, theirs.type, field.name)
 
 
-def _mismatches(ours: Type, kind: Any, path: str) -> list[str]:
+def mismatches(ours: Type, kind: Any, path: str) -> list[str]:
     """Why a column as it lies in the file cannot be read as ours; empty if it can."""
     kind = plain_type(kind)
     name = type_name(kind)
@@ -208,7 +206,7 @@ def _part_problems(part: Field, theirs: Any, path: str) -> list[str]:
         return [f"column {inside!r} has field id {number} where the table has {part.id}"]
     if part.required and theirs.nullable:
         return [f"column {inside!r} is required and may be null in the file"]
-    return _mismatches(part.type, theirs.type, inside)
+    return mismatches(part.type, theirs.type, inside)
 
 
 def _is_readable(ours: Primitive, kind: Any) -> bool:
@@ -216,7 +214,7 @@ def _is_readable(ours: Primitive, kind: Any) -> bool:
 
     Units of time are not converted: other readers of the table would take them as they are.
     """
-    if pa.types.is_unsigned_integer(kind):
+    if pa.types.is_unsigned_integer(kind) or pa.types.is_float16(kind):
         return False
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return bool(primitive_arrow_type(ours) == _in_utc(kind))
@@ -234,18 +232,16 @@ def _in_utc(kind: Any) -> Any:
     return kind
 
 
-def _null_problems(schema: Schema, arrow: Any, footer: Any) -> list[str]:
+def _null_problems(schema: Schema, arrow: Any, layout: Layout) -> list[str]:
     """Required columns that the file does not show to be without nulls."""
-    open_fields = [
-        (field, field.type if isinstance(field.type, Primitive) else _ANY)
-        for field in schema.fields
-        if field.required and field.name in arrow.names and arrow.field(field.name).nullable
-    ]
-    stats = footer_stats(footer, open_fields, leaf_places(arrow))
     problems = []
-    for field, kind in open_fields:
-        null_count = stats[field.id].null_count
-        if kind is _ANY or null_count is None:
+    for field in schema.fields:
+        is_open = field.name in arrow.names and arrow.field(field.name).nullable
+        if not field.required or not is_open:
+            continue
+        kind = field.type if isinstance(field.type, Primitive) else Primitive(Kind.BINARY)
+        null_count = layout_stats(layout, field.name, kind).null_count
+        if null_count is None:
             problems.append(f"column {field.name!r} is required and may be null in the file")
         elif null_count:
             problems.append(f"column {field.name!r} is required and has {null_count} nulls")

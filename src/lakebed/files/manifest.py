@@ -9,7 +9,6 @@ in memory and one evaluator. A version of -1 stands for the version that first l
 manifest, which is not known while the manifest is being written.
 """
 
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,20 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakebed.errors import BadMetadataError, LimitExceededError
+from lakebed.errors import BadMetadataError
 from lakebed.expr.arrow import primitive_arrow_type
 from lakebed.format.datafile import LIVE, ColumnStats, DataFile, Entry
 from lakebed.format.metadata import TableMetadata
 from lakebed.format.partition import PartitionSpec, result_type
-from lakebed.format.paths import check_path
-from lakebed.format.snapshot import ManifestRef
 from lakebed.format.types import FLOATS, Primitive
 from lakebed.format.values import storage_value
-from lakebed.limits import MANIFEST_EXPANDED_BYTES_MAX
 
 INHERIT = -1
 
-_FIXED: tuple[tuple[str, Any], ...] = (
+FIXED: tuple[tuple[str, Any], ...] = (
     ("path", pa.string()),
     ("row_count", pa.int64()),
     ("size_bytes", pa.int64()),
@@ -119,34 +115,33 @@ def concat(tables: Iterable[Any], spec: PartitionSpec, metadata: TableMetadata) 
 
 def _at_newest_types(table: Any, metadata: TableMetadata, spec: PartitionSpec) -> Any:
     """Widen bounds and partition values that were written before their column was widened."""
-    targets = {f"part_{i}": primitive_arrow_type(kind) for i, kind in partition_types(spec, metadata)}
-    for name in table.column_names:
+    kinds = dict(partition_types(spec, metadata))
+    for place, name in enumerate(table.column_names):
         prefix, _, number = name.partition("_")
-        if prefix in ("lower", "upper") and number.isdecimal():
-            kind = metadata.field_type(int(number))
-            if kind is not None:
-                targets[name] = primitive_arrow_type(kind)
-    for place, field in enumerate(table.schema):
-        target = targets.get(field.name)
-        if target is not None and field.type != target:
-            table = table.set_column(place, field.name, table.column(place).cast(target))
+        if prefix in ("part", "lower", "upper"):
+            kind = kinds[int(number)] if prefix == "part" else metadata.field_type(int(number))
+            assert kind is not None, "only primitive columns have statistics"
+            target = primitive_arrow_type(kind)
+            if table.column(place).type != target:
+                table = table.set_column(place, name, table.column(place).cast(target))
     return table
 
 
 def to_entries(table: Any, spec: PartitionSpec) -> list[Entry]:
     """The rows of a manifest table as values; for the few, never for a whole large manifest."""
-    fixed = {name: storage_list(table.column(name)) for name, _ in _FIXED}
+    fixed = {name: storage_list(table.column(name)) for name, _ in FIXED}
     names = set(table.column_names)
     partitions = [storage_list(table.column(f"part_{field.id}")) for field in spec.fields]
     stats: dict[int, tuple[list[Any], ...]] = {}
     for name in table.column_names:
         if name.startswith("null_"):
             number = name.removeprefix("null_")
-            columns = [f"{prefix}_{number}" for prefix in ("null", "nan", "lower", "upper")]
+            places = [f"{prefix}_{number}" for prefix in ("null", "nan", "lower", "upper")]
             stats[int(number)] = tuple(
-                storage_list(table.column(c)) if c in names else [None] * table.num_rows
-                for c in columns
+                storage_list(table.column(place)) if place in names else [None] * table.num_rows
+                for place in places
             )
+    none = ColumnStats()
     return [
         Entry(
             file=DataFile(
@@ -156,7 +151,11 @@ def to_entries(table: Any, spec: PartitionSpec) -> list[Entry]:
                 schema_id=fixed["schema_id"][row],
                 spec_id=spec.id,
                 partition=tuple(column[row] for column in partitions),
-                stats={i: ColumnStats(*(column[row] for column in c)) for i, c in stats.items()},
+                stats={
+                    i: known
+                    for i, columns in stats.items()
+                    if (known := ColumnStats(*(column[row] for column in columns))) != none
+                },
             ),
             added_version=fixed["added_version"][row],
             removed_version=fixed["removed_version"][row],
@@ -171,60 +170,30 @@ def live(table: Any) -> Any:
 
 
 def encode_manifest(table: Any) -> bytes:
-    """Turn a manifest table into the bytes of its Parquet file."""
-    sink = io.BytesIO()
-    bounds = [n for n in table.column_names if n.startswith(("lower_", "upper_", "path"))]
+    """Turn a manifest table into the bytes of its Parquet file.
+
+    Text and bytes are written plain, without a dictionary: a reader can tell from the pages how
+    much memory they take.
+    """
+    sink = pa.BufferOutputStream()
     pq.write_table(
         table,
         sink,
         compression="zstd",
-        use_dictionary=[n for n in table.column_names if n not in bounds],
+        use_dictionary=[field.name for field in table.schema if _is_number(field.type)],
         store_schema=False,
         write_statistics=False,
         write_page_checksum=True,
     )
-    return sink.getvalue()
+    return sink.getvalue().to_pybytes()
 
 
-def decode_manifest(data: bytes, ref: ManifestRef, spec: PartitionSpec) -> Any:
-    """Read and check a manifest file whose checksum has been verified."""
-    try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        _check_expanded_size(file.metadata, ref.path)
-        table = file.read()
-    except (pa.ArrowException, OSError) as error:
-        raise BadMetadataError(f"{ref.path} is not a readable manifest: {error}") from error
-    _check_columns(table, ref, spec)
-    return _inherit(table, ref.written_version)
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_date(kind))
 
 
-def _check_expanded_size(footer: Any, path: str) -> None:
-    total = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-    if total > MANIFEST_EXPANDED_BYTES_MAX:
-        raise LimitExceededError(
-            f"{path} would take {total} bytes in memory, more than {MANIFEST_EXPANDED_BYTES_MAX}"
-        )
-
-
-def _check_columns(table: Any, ref: ManifestRef, spec: PartitionSpec) -> None:
-    types = {field.name: field.type for field in table.schema}
-    for name, kind in _FIXED:
-        if types.get(name) != kind or table.column(name).null_count:
-            raise BadMetadataError(f"{ref.path}: column {name} is missing or not {kind}")
-    for field in spec.fields:
-        if f"part_{field.id}" not in types:
-            raise BadMetadataError(f"{ref.path} lacks the partition column of {field.name}")
-    live_count = pc.sum(pc.equal(table.column("removed_version"), LIVE)).as_py() or 0
-    if live_count != ref.file_count:
-        raise BadMetadataError(
-            f"{ref.path} has {live_count} live files where the snapshot says {ref.file_count}"
-        )
-    for column in ("row_count", "size_bytes"):
-        if table.num_rows and pc.min(table.column(column)).as_py() < 0:
-            raise BadMetadataError(f"{ref.path}: {column} is negative")
-
-
-def _inherit(table: Any, written_version: int) -> Any:
+def inherit(table: Any, written_version: int) -> Any:
+    """Fill in the version that was not known while the manifest was written."""
     for name in ("added_version", "removed_version"):
         column = table.column(name)
         inherits = pc.equal(column, INHERIT)
@@ -232,9 +201,3 @@ def _inherit(table: Any, written_version: int) -> Any:
             filled = pc.if_else(inherits, pa.scalar(written_version, pa.int64()), column)
             table = table.set_column(table.schema.get_field_index(name), name, filled)
     return table
-
-
-def check_paths(paths: Iterable[str]) -> None:
-    """Raise unless every path stays inside the table."""
-    for path in paths:
-        check_path(path)

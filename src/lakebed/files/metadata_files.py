@@ -4,7 +4,8 @@ from collections import OrderedDict
 from typing import Any, TypeVar
 
 from lakebed.errors import BadMetadataError
-from lakebed.files.manifest import decode_manifest, to_table
+from lakebed.files.manifest import to_table
+from lakebed.files.manifest_read import decode_manifest
 from lakebed.format.document import checksum
 from lakebed.format.metadata import TableMetadata, decode_metadata
 from lakebed.format.snapshot import ManifestRef, Snapshot, decode_snapshot
@@ -55,7 +56,8 @@ class MetadataFiles:
         spec = metadata.spec(ref.spec_id)
         if ref.is_inline:
             return to_table(ref.entries, spec, metadata)
-        table = self._manifests.get(ref.path)
+        key = f"{ref.path} {ref.checksum} {ref.written_version}"
+        table = self._manifests.get(key)
         if table is None:
             data = self.store.read(ref.path, size_bytes_max=MANIFEST_SIZE_BYTES_MAX)
             if len(data) != ref.size_bytes or checksum(data) != ref.checksum:
@@ -64,8 +66,8 @@ class MetadataFiles:
                     hint="Restore the file from a copy",
                     path=ref.path,
                 )
-            table = decode_manifest(data, ref, spec)
-            _keep(self._manifests, ref.path, table, _MANIFESTS_KEPT)
+            table = decode_manifest(data, ref, spec, metadata)
+            _keep(self._manifests, key, table, _MANIFESTS_KEPT)
         return table
 
 

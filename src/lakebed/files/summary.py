@@ -33,31 +33,40 @@ def column_ranges(table: Any) -> dict[int, ColumnStats]:
     found = {}
     for number in numbers[:SUMMARY_COLUMN_COUNT_MAX]:
         stats = ColumnStats(
-            _total(table, f"null_{number}", names),
-            _total(table, f"nan_{number}", names),
-            *_range(table, number),
+            _known_total(table, f"null_{number}", names),
+            _known_total(table, f"nan_{number}", names),
+            *_range(table, number, names),
         )
         if stats != ColumnStats():
             found[number] = stats
     return found
 
 
-def _total(table: Any, name: str, names: set[str]) -> int | None:
-    if name not in names or table.column(name).null_count:
-        return None
+def total(table: Any, name: str) -> int:
+    """The sum of a column of counts."""
     return int(pc.sum(table.column(name)).as_py() or 0)
 
 
-def _range(table: Any, number: int) -> tuple[Any, Any]:
+def _known_total(table: Any, name: str, names: set[str]) -> int | None:
+    if name not in names or table.column(name).null_count:
+        return None
+    return total(table, name)
+
+
+def _range(table: Any, number: int, names: set[str]) -> tuple[Any, Any]:
     lower, upper = table.column(f"lower_{number}"), table.column(f"upper_{number}")
     # A file without a single value has no bounds and does not widen the range.
-    empty = pc.equal(table.column(f"null_{number}"), table.column("row_count"))
-    has_value = pc.invert(pc.fill_null(empty, False))  # noqa: FBT003
+    no_value = table.column(f"null_{number}")
+    if f"nan_{number}" in names:
+        no_value = pc.add(no_value, pc.fill_null(table.column(f"nan_{number}"), 0))
+    has_value = pc.fill_null(pc.not_equal(no_value, table.column("row_count")), True)  # noqa: FBT003
     lower, upper = lower.filter(has_value), upper.filter(has_value)
     if lower.null_count or upper.null_count or not len(lower):
         return None, None
     low, _ = _min_max(lower)
     _, high = _min_max(upper)
+    if pa.types.is_fixed_size_binary(lower.type):  # a cut value would not be one of the type
+        return (low, high) if len(low) <= SUMMARY_BOUND_LENGTH_MAX else (None, None)
     if isinstance(low, str | bytes):
         low = cut_lower(low, SUMMARY_BOUND_LENGTH_MAX)
         high = cut_upper(high, SUMMARY_BOUND_LENGTH_MAX)

@@ -6,6 +6,7 @@ anywhere in the file is noticed, also where no catalog row vouches for it.
 
 import hashlib
 import re
+from itertools import accumulate
 
 import msgspec
 
@@ -14,10 +15,14 @@ from lakebed.limits import FORMAT_VERSION, JSON_DEPTH_MAX, JSON_SIZE_BYTES_MAX
 
 _HEAD = b'{"checksum":"'
 _HEX_LENGTH = 32
-_BODY_START = len(_HEAD) + _HEX_LENGTH + 2
+_HEAD_END = b'",'
+_BODY_START = len(_HEAD) + _HEX_LENGTH + len(_HEAD_END)
 _BODY_KEY = b'"lakebed":'
 _VERSION = re.compile(rb'^"lakebed":\{"format_version":(\d{1,9}),')
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
+# Possessive, and content with the end of the data for a closing quote: one pass, whatever comes.
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 def checksum(data: bytes | memoryview) -> str:
@@ -28,24 +33,27 @@ def checksum(data: bytes | memoryview) -> str:
 def seal(body: bytes) -> bytes:
     """Wrap the JSON of an object whose first key is `format_version`."""
     rest = _BODY_KEY + body + b"}\n"
-    return _HEAD + checksum(rest).encode() + b'",' + rest
+    return _HEAD + checksum(rest).encode() + _HEAD_END + rest
 
 
 def unseal(data: bytes, *, path: str) -> bytes:
     """Give back the wrapped JSON, or say what is wrong with the file."""
     if len(data) > JSON_SIZE_BYTES_MAX:
-        raise LimitExceededError(f"{path} has {len(data)} bytes, more than {JSON_SIZE_BYTES_MAX}")
-    rest = data[_BODY_START:]
-    if data[: len(_HEAD)] != _HEAD or not rest.startswith(_BODY_KEY) or rest[-2:] != b"}\n":
+        raise LimitExceededError(
+            f"{path} has {len(data)} bytes, more than {JSON_SIZE_BYTES_MAX}", path=path
+        )
+    head, rest = data[:_BODY_START], data[_BODY_START:]
+    is_framed = head.startswith(_HEAD) and head.endswith(_HEAD_END) and rest.endswith(b"}\n")
+    if not is_framed or not rest.startswith(_BODY_KEY):
         raise BadMetadataError(f"{path} is not a whole Lakebed metadata file", path=path)
-    if checksum(rest).encode() != data[len(_HEAD) : len(_HEAD) + _HEX_LENGTH]:
+    if checksum(rest).encode() != head[len(_HEAD) : -len(_HEAD_END)]:
         raise BadMetadataError(
             f"{path} is damaged: its checksum does not match",
             hint="Restore the file from a copy; `lakebed doctor` lists what else is affected",
             path=path,
         )
     version = _VERSION.match(rest)
-    if version is None:
+    if version is None or not int(version[1]):
         raise BadMetadataError(f"{path} does not say its format version", path=path)
     if int(version[1]) > FORMAT_VERSION:
         raise UnsupportedVersionError(
@@ -62,14 +70,8 @@ def _check_depth(body: bytes, path: str) -> None:
     """Refuse nesting that no table has, before a parser recurses into it."""
     if body.count(b"[") + body.count(b"{") <= JSON_DEPTH_MAX:
         return
-    depth = deepest = 0
-    for byte in _STRINGS.sub(b"", body):
-        if byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
-    if deepest > JSON_DEPTH_MAX:
+    brackets = _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > JSON_DEPTH_MAX:
         raise LimitExceededError(f"{path} is nested more than {JSON_DEPTH_MAX} deep", path=path)
 
 

@@ -5,6 +5,7 @@ does not write it again.
 """
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from lakebed.errors import BadMetadataError, LakebedError, NotFoundError
 from lakebed.format.document import decode_error, seal, unseal
 from lakebed.format.partition import PartitionField, PartitionSpec, TransformName, check_spec
-from lakebed.format.schema import Schema
+from lakebed.format.schema import Schema, check_column_name
 from lakebed.format.types import (
     Field,
     ListOf,
@@ -20,9 +21,10 @@ from lakebed.format.types import (
     Primitive,
     Struct,
     Type,
+    can_widen,
     parse_primitive,
 )
-from lakebed.limits import FORMAT_VERSION, TAG_COUNT_MAX
+from lakebed.limits import COUNT_MAX, FORMAT_VERSION, TAG_COUNT_MAX, TIME_MS_MAX
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,9 @@ def decode_metadata(data: bytes, path: str) -> TableMetadata:
             created_ms=document.created_ms,
             description=document.description,
             schemas=tuple(_schema(s) for s in document.schemas),
-            specs=tuple(PartitionSpec(s.id, tuple(_spec_field(f) for f in s.fields)) for s in document.specs),
+            specs=tuple(
+                PartitionSpec(s.id, tuple(_spec_field(f) for f in s.fields)) for s in document.specs
+            ),
             last_field_id=document.last_field_id,
             last_partition_field_id=document.last_partition_field_id,
             tags=document.tags,
@@ -213,17 +217,46 @@ def _spec_field(document: _SpecFieldDocument) -> PartitionField:
 
 
 def _check(metadata: TableMetadata, path: str) -> None:
+    for complaint in _complaints(metadata):
+        raise BadMetadataError(f"{path}: {complaint}", path=path)
+
+
+def _complaints(metadata: TableMetadata) -> Iterator[str]:
+    """What contradicts itself in a definition, or could not have been written by us."""
     ids = [schema.id for schema in metadata.schemas]
     if ids != list(range(len(ids))) or not ids:
-        raise BadMetadataError(f"{path}: the schemas are not numbered 0, 1, 2 …", path=path)
+        yield "the schemas are not numbered 0, 1, 2 …"
     if [spec.id for spec in metadata.specs] != list(range(len(metadata.specs))):
-        raise BadMetadataError(f"{path}: the partition specs are not numbered 0, 1, 2 …", path=path)
-    if max(schema.last_id for schema in metadata.schemas) > metadata.last_field_id:
-        raise BadMetadataError(f"{path}: a field id is above last_field_id", path=path)
+        yield "the partition specs are not numbered 0, 1, 2 …"
+    if max((schema.last_id for schema in metadata.schemas), default=0) > metadata.last_field_id:
+        yield "a field id is above last_field_id"
+    used = [field.id for spec in metadata.specs for field in spec.fields]
+    if max(used, default=0) > metadata.last_partition_field_id:
+        yield "a partition field id is above last_partition_field_id"
+    if not 0 <= metadata.created_ms <= TIME_MS_MAX:
+        yield f"{metadata.created_ms} is not a time"
     if len(metadata.tags) > TAG_COUNT_MAX:
-        raise BadMetadataError(f"{path}: more than {TAG_COUNT_MAX} tags", path=path)
-    for spec in metadata.specs:
-        try:
+        yield f"more than {TAG_COUNT_MAX} tags"
+    if any(not 0 <= version <= COUNT_MAX for version in metadata.tags.values()):
+        yield "a tag names no version"
+    yield from _changed_types(metadata.schemas)
+    try:
+        for schema in metadata.schemas:
+            for field in schema.fields:
+                check_column_name(field.name)
+        for spec in metadata.specs:
             check_spec(spec, metadata.schemas)
-        except LakebedError as error:
-            raise BadMetadataError(f"{path}: {error}", path=path) from error
+    except LakebedError as error:
+        yield str(error)
+
+
+def _changed_types(schemas: tuple[Schema, ...]) -> Iterator[str]:
+    """Columns whose type became one that does not hold every value of the old one."""
+    newest: dict[int, Field] = {}
+    for schema in schemas:
+        for field in schema.fields:
+            old = newest.get(field.id, field).type
+            is_like = isinstance(old, Primitive) == isinstance(field.type, Primitive)
+            if not is_like or (isinstance(old, Primitive) and not can_widen(old, field.type)):
+                yield f"column {field.name!r} went from {old} to {field.type}"
+            newest[field.id] = field

@@ -11,7 +11,6 @@ from enum import StrEnum
 from lakebed.errors import BadMetadataError, RequestError
 from lakebed.format.schema import Schema
 from lakebed.format.types import (
-    BYTES,
     FLOATS,
     INTEGERS,
     TIMESTAMPS,
@@ -20,7 +19,7 @@ from lakebed.format.types import (
 )
 
 PARTITION_FIELD_ID_FIRST = 1000
-_TRANSFORM = re.compile(r"(\w+)\(\s*(?:(\d+)\s*,\s*)?(.+?)(?:\s*,\s*(\d+))?\s*\)")
+_TRANSFORM = re.compile(r"(\w+)\(\s*(?:(\d{1,10})\s*,\s*)?(.+?)(?:\s*,\s*(\d{1,10}))?\s*\)")
 
 
 class TransformName(StrEnum):
@@ -43,9 +42,8 @@ _NAMES = {
     "hours": TransformName.HOUR,
     "date": TransformName.DAY,
 }
-_CALENDAR = frozenset(
-    {TransformName.YEAR, TransformName.MONTH, TransformName.DAY, TransformName.HOUR}
-)
+_WITH_WIDTH = frozenset({TransformName.BUCKET, TransformName.TRUNCATE})
+_WIDTH_MAX = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +87,20 @@ def check_transform(transform: TransformName, kind: Primitive, width: int) -> No
     allowed = {
         TransformName.IDENTITY: kind.kind not in FLOATS,
         TransformName.BUCKET: kind.kind not in FLOATS | {Kind.BOOLEAN} and width > 0,
+        # A cut value of a fixed length would not be a value of its type.
         TransformName.TRUNCATE: width > 0
-        and kind.kind in INTEGERS | BYTES | {Kind.STRING, Kind.DECIMAL},
+        and kind.kind in INTEGERS | {Kind.STRING, Kind.BINARY, Kind.DECIMAL},
         TransformName.HOUR: kind.kind in TIMESTAMPS,
     }.get(transform, kind.kind in TIMESTAMPS | {Kind.DATE})
+    if width and transform not in _WITH_WIDTH:
+        raise RequestError(f"{transform.value} takes a column and no number")
+    if width > _WIDTH_MAX:
+        raise RequestError(f"{transform.value}: the width {width} is more than {_WIDTH_MAX}")
     if not allowed:
         raise RequestError(
             f"{transform.value} is not defined for a column of type {kind}",
-            hint="day, month, year and hour take times; truncate takes text and integers; "
-            "floating point columns cannot partition a table",
+            hint="day, month, year and hour take times; truncate takes text and integers, and like "
+            "bucket a number above 0; floating point columns cannot partition a table",
         )
 
 
@@ -123,19 +126,26 @@ def _parse_field(text: str, schema: Schema, *, field_id: int) -> PartitionField:
     source = schema.field(column)
     if not isinstance(source.type, Primitive):
         raise RequestError(f"the nested column {column!r} cannot partition a table")
-    if width >= 1 << 31:
-        raise RequestError(f"{text!r}: the width is too large")
     check_transform(transform, source.type, width)
     suffix = "" if transform is TransformName.IDENTITY else f"_{transform.value}"
     return PartitionField(field_id, source.id, transform, f"{column}{suffix}", width)
 
 
 def check_spec(spec: PartitionSpec, schemas: tuple[Schema, ...]) -> None:
-    """Raise BadMetadataError unless each field's column was ever in the table."""
+    """Raise unless each field transforms a column that was in the table, and as it can be."""
+    ids = [field.id for field in spec.fields]
+    if len(set(ids)) != len(ids) or any(i < PARTITION_FIELD_ID_FIRST for i in ids):
+        raise BadMetadataError(f"partition spec {spec.id} has ids that repeat or are too low")
     for field in spec.fields:
-        source = next((s.by_id[field.source_id] for s in schemas if field.source_id in s.by_id), None)
+        source = next(
+            (s.by_id[field.source_id] for s in schemas if field.source_id in s.by_id), None
+        )
         if source is None or not isinstance(source.type, Primitive):
-            raise BadMetadataError(f"partition spec {spec.id} uses field {field.source_id}, unknown")
+            raise BadMetadataError(
+                f"partition spec {spec.id} uses field {field.source_id}, which is no column"
+            )
+        # The first type decides: a widened column keeps the transforms it had.
+        check_transform(field.transform, source.type, field.width)
 
 
 def _describe(field: PartitionField, schema: Schema) -> str:
@@ -143,5 +153,5 @@ def _describe(field: PartitionField, schema: Schema) -> str:
     column = source.name if source else f"#{field.source_id}"
     if field.transform is TransformName.IDENTITY:
         return column
-    width = f"{field.width}, " if field.transform in (TransformName.BUCKET, TransformName.TRUNCATE) else ""
+    width = f"{field.width}, " if field.transform in _WITH_WIDTH else ""
     return f"{field.transform.value}({width}{column})"

@@ -9,7 +9,9 @@ from lakebed.limits import PATH_LENGTH_BYTES_MAX
 DATA = "data"
 METADATA = "metadata"
 
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]|^/|^[A-Za-z][A-Za-z0-9+.-]*:|(?:^|/)\.{0,2}(?:/|$)")
+# For `re` and for RE2, which checks whole columns of paths.
+UNSAFE_PATTERN = r"[\x00-\x1f\x7f\\]|^/|^[A-Za-z][A-Za-z0-9+.-]*:|(?:^|/)\.{0,2}(?:/|$)|%2[eE]"
+_UNSAFE = re.compile(UNSAFE_PATTERN)
 
 
 def check_path(path: str) -> str:
@@ -26,7 +28,7 @@ def check_path(path: str) -> str:
         raise UnsafePathError(
             f"the path {path[:60]!r}… has {length} bytes, more than {PATH_LENGTH_BYTES_MAX}"
         )
-    if _UNSAFE.search(path) or "%2e" in path.lower():
+    if _UNSAFE.search(path):
         raise UnsafePathError(
             f"the path {path!r} does not stay inside the table",
             hint="Metadata names files relative to the table; nothing was opened",

@@ -80,9 +80,10 @@ class Action:
 class Move:
     """One table's step from `expected` to `new`, with everything that must land beside it.
 
-    `new.version == expected.version + 1` and both have one `table_id`, but for a table that is
-    dropped and created anew. `document` is the snapshot file's content: a catalog that decides by
-    creating that file writes it; for the others it is on disk already.
+    `new.version == expected.version + 1` and both have one `table_id`; for a table that is
+    created, `expected` equals `new` and is not compared. `document` is the snapshot file's
+    content: a catalog that decides by creating that file writes it; for the others it is on disk
+    already.
     """
 
     expected: Pointer
@@ -96,7 +97,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the catalog says of a commit id, read together with the head in one atomic read."""
+    """What the catalog says of a commit id, read together with the head in one atomic read.
 
-    head: Pointer
+    `head` is None when no table has the name now: it was dropped. A head with another `table_id`
+    than the asker knows says that it was dropped and created anew. Either way `committed` tells
+    of any table that ever had the name.
+    """
+
+    head: Pointer | None
     committed: Pointer | None = field(default=None)

@@ -77,7 +77,12 @@ def check_table_name(name: str) -> str:
             f"{name!r} cannot be a table name",
             hint="Use words of letters, digits, '_' and '-' joined by dots, as in plant.readings",
         )
-    return _check_length(name)
+    if len(name.encode()) > IDENTIFIER_LENGTH_MAX:  # it becomes the name of a directory
+        raise IdentifierError(
+            f"the name {name[:40]!r}… has {len(name.encode())} bytes",
+            hint=f"Use at most {IDENTIFIER_LENGTH_MAX}",
+        )
+    return name
 
 
 def check_tag_name(name: str) -> str:

@@ -1,5 +1,7 @@
 """A snapshot: one version of a table, with the list of its manifests inside.
 
+What a commit of a few rows writes is this one file:
+
     snap-<version>.json ── table-<id>.json       schemas, specs, tags, properties
          │
          ├── inline manifest                      the newest few files, listed right here
@@ -7,19 +9,23 @@
          └── …                                    O(log n) of them
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from lakebed.errors import BadMetadataError
-from lakebed.format.datafile import ColumnStats, Entry
+from lakebed.format.datafile import LIVE, ColumnStats, Entry
 from lakebed.format.document import decode_error, seal, unseal
 from lakebed.format.paths import check_path
 from lakebed.format.pointer import Token
-from lakebed.limits import FORMAT_VERSION
+from lakebed.limits import COUNT_MAX, FORMAT_VERSION, TIME_MS_MAX
 
 SNAPSHOT_ID_RANDOM_BITS = 31
+_VERSION_MAX = (1 << 32) - 2
+_ID_MAX = (1 << 31) - 1
 
 
 class Operation(StrEnum):
@@ -124,8 +130,8 @@ _DECODER = msgspec.json.Decoder(Snapshot)
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
-    """Turn a snapshot into the bytes of its file."""
-    assert snapshot.format_version == FORMAT_VERSION, "written by this version of the format"
+    """Turn a snapshot into the bytes of its file; raise what reading it back would raise."""
+    _check(snapshot, "the new snapshot")
     return seal(_ENCODER.encode(snapshot))
 
 
@@ -140,25 +146,73 @@ def decode_snapshot(data: bytes, path: str) -> Snapshot:
 
 
 def _check(snapshot: Snapshot, path: str) -> None:
-    version = snapshot.version
-    if version < 0 or version_of(snapshot.snapshot_id) != version:
-        raise BadMetadataError(f"{path}: the snapshot id does not belong to version {version}")
-    if (snapshot.parent_id is None) != (version == 0):
-        raise BadMetadataError(f"{path}: only version 0 has no parent", path=path)
-    if snapshot.parent_id is not None and version_of(snapshot.parent_id) != version - 1:
-        raise BadMetadataError(f"{path}: its parent is not version {version - 1}", path=path)
+    for complaint in _complaints(snapshot):
+        raise BadMetadataError(f"{path}: {complaint}", path=path)
     check_path(snapshot.metadata_path)
     if snapshot.parent_path:
         check_path(snapshot.parent_path)
     for ref in snapshot.manifest_list:
         if ref.path:
             check_path(ref.path)
-        if min(ref.file_count, ref.row_count, ref.size_bytes, ref.deleted_count) < 0:
-            raise BadMetadataError(f"{path}: a manifest has negative counts", path=path)
         for entry in ref.entries:
             check_path(entry.file.path)
-            if entry.file.row_count < 0 or entry.file.size_bytes < 0:
-                raise BadMetadataError(f"{path}: {entry.file.path} has negative counts", path=path)
+
+
+def _complaints(snapshot: Snapshot) -> Iterator[str]:
+    """What contradicts itself in a snapshot, or could not have been written by us."""
+    version = snapshot.version
+    if snapshot.format_version != FORMAT_VERSION:
+        yield "it says two format versions"
+    if not 0 <= version <= _VERSION_MAX or version_of(snapshot.snapshot_id) != version:
+        yield f"the snapshot id does not belong to version {version}"
+    # A store that decides by names starts a new table behind the tombstone of the old one.
+    if (snapshot.parent_id is None) != (snapshot.operation is Operation.CREATE):
+        yield "it is created and has a parent, or neither"
+    if snapshot.parent_id is not None and version_of(snapshot.parent_id) != version - 1:
+        yield f"its parent is not version {version - 1}"
+    if not 0 <= snapshot.timestamp_ms <= TIME_MS_MAX:
+        yield f"{snapshot.timestamp_ms} is not a time"
+    if not _are_counts(snapshot.schema_id, snapshot.spec_id, *astuple(snapshot.summary)):
+        yield "a number is negative or too large"
+    for ref in snapshot.manifest_list:
+        yield from _ref_complaints(ref, version)
+
+
+def _ref_complaints(ref: ManifestRef, version: int) -> Iterator[str]:
+    name = ref.path or "the inline manifest"
+    counts = (ref.spec_id, ref.file_count, ref.row_count, ref.data_size_bytes, ref.deleted_count)
+    if not _are_counts(*counts, ref.size_bytes):
+        yield f"{name} has a number that is negative or too large"
+    if not 0 <= ref.written_version <= version:
+        yield f"{name} was written by version {ref.written_version}, after this one"
+    if ref.path and ref.entries:
+        yield f"{name} is listed with entries of its own"
+    for entry in ref.entries:
+        yield from _entry_complaints(entry, ref, version)
+    if ref.is_inline:
+        files = [entry.file for entry in ref.entries if entry.is_live]
+        if (len(files), sum(file.row_count for file in files)) != (ref.file_count, ref.row_count):
+            yield "the inline manifest does not have the files or rows it says"
+        if len({file.path for file in files}) != len(files):
+            yield "the inline manifest lists a file twice"
+
+
+def _entry_complaints(entry: Entry, ref: ManifestRef, version: int) -> Iterator[str]:
+    file = entry.file
+    if not _are_counts(file.row_count, file.size_bytes) or not 0 <= file.schema_id <= _ID_MAX:
+        yield f"{file.path!r} has a number that is negative or too large"
+    if file.spec_id != ref.spec_id:
+        yield f"{file.path!r} is listed under another partition spec than its own"
+    if not (0 <= entry.added_version <= version and LIVE <= entry.removed_version <= version):
+        yield f"{file.path!r} was added or removed after version {version}"
+    for stats in file.stats.values():
+        counts = (stats.null_count or 0, stats.nan_count or 0)
+        if min(counts) < 0 or sum(counts) > file.row_count:
+            yield f"{file.path!r} has more nulls than rows, or fewer than none"
+
+
+def _are_counts(*numbers: int) -> bool:
+    return min(numbers) >= 0 and max(numbers) <= COUNT_MAX
 
 
 __all__ = [

@@ -39,9 +39,7 @@ class Kind(StrEnum):
     FIXED = "fixed"
 
 
-TIMESTAMPS = frozenset(
-    {Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIMESTAMP_NS, Kind.TIMESTAMPTZ_NS}
-)
+TIMESTAMPS = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIMESTAMP_NS, Kind.TIMESTAMPTZ_NS})
 INSTANTS = frozenset({Kind.TIMESTAMPTZ, Kind.TIMESTAMPTZ_NS})
 NANOSECONDS = frozenset({Kind.TIMESTAMP_NS, Kind.TIMESTAMPTZ_NS})
 FLOATS = frozenset({Kind.FLOAT, Kind.DOUBLE})
@@ -118,7 +116,7 @@ class MapOf:
 
 Type = Primitive | Struct | ListOf | MapOf
 
-_WITH_PARTS = re.compile(r"(?:decimal\((\d{1,3}), ?(\d{1,3})\)|fixed\[(\d{1,10})\])")
+_WITH_PARTS = re.compile(r"(?:decimal\((\d{1,3}), ?(\d{1,3})\)|fixed\[(\d{1,10})\])", re.ASCII)
 
 # Each step keeps every value exactly; timestamps and strings never change type.
 _WIDENINGS = {

@@ -24,14 +24,20 @@ def storage_value(value: Any, kind: Primitive) -> Any:
         if kind.kind in FLOATS:
             return _number(value)
         if kind.kind in BYTES:
-            return _bytes(value)
+            return _bytes(value, kind)
         if kind.kind is Kind.DECIMAL:
             return _decimal(value, kind)
     except (ValueError, binascii.Error, InvalidOperation, OverflowError):
         return None
     if kind.kind in (Kind.STRING, Kind.BOOLEAN):
-        return value if isinstance(value, str | bool) else None
+        return _text(value)
     return _integer(value, kind)
+
+
+def _text(value: Any) -> str | bool | None:
+    if not isinstance(value, str):
+        return value if isinstance(value, bool) else None
+    return value if value.isascii() or value.encode(errors="ignore").decode() == value else None
 
 
 def _number(value: Any) -> float | None:
@@ -39,10 +45,12 @@ def _number(value: Any) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _bytes(value: Any) -> bytes | None:
-    if isinstance(value, bytes):
-        return value
-    return base64.b64decode(value, validate=True) if isinstance(value, str) else None
+def _bytes(value: Any, kind: Primitive) -> bytes | None:
+    if isinstance(value, str):
+        value = base64.b64decode(value, validate=True)
+    if not isinstance(value, bytes):
+        return None
+    return value if kind.kind is not Kind.FIXED or len(value) == kind.length else None
 
 
 def _decimal(value: Any, kind: Primitive) -> Decimal | None:

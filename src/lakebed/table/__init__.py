@@ -1,0 +1,1 @@
+"""The front door: composes the floors below, decides nothing."""

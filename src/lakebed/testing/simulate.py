@@ -1,0 +1,130 @@
+"""Run seeded histories of concurrent writers under faults, and judge each by the oracle.
+
+python -m lakebed.testing.simulate --histories 20000 --seed 1
+python -m lakebed.testing.simulate --replay 4711
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lakebed.clock import SystemClock
+from lakebed.testing.faults import Fault
+from lakebed.testing.history import Result
+from lakebed.testing.scheduler import Workers
+from lakebed.testing.simulate_run import Report, run_history
+
+_PROGRESS_EVERY_MS = 1_000
+_TRACE_LINE_COUNT_MAX = 400
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run of many histories reached: a state that never occurred was never tested."""
+
+    history_count: int = 0
+    step_count: int = 0
+    faults: Counter[tuple[str, Fault]] = field(default_factory=Counter)
+    steps: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, Result]] = field(default_factory=Counter)
+    failures: list[Report] = field(default_factory=list)
+
+    def add(self, report: Report) -> None:
+        """Count one history in."""
+        self.history_count += 1
+        self.step_count += report.step_count
+        self.faults.update(report.faults)
+        self.steps.update(report.steps)
+        self.outcomes.update(report.outcomes)
+        if report.complaints:
+            self.failures.append(report)
+
+
+def run_histories(seeds: Iterable[int], *, stops: bool = True) -> Tally:
+    """Run a history for each seed; with `stops`, end at the first that breaks a law."""
+    tally = Tally()
+    workers = Workers()
+    try:
+        for seed in seeds:
+            tally.add(run_history(seed, workers))
+            if tally.failures and stops:
+                break
+    finally:
+        workers.close()
+    return tally
+
+
+def describe(report: Report) -> str:
+    """A broken history as text: what is wrong, and how it came to be."""
+    trace = report.trace
+    if len(trace) > _TRACE_LINE_COUNT_MAX:
+        trace = [f"… {len(trace) - _TRACE_LINE_COUNT_MAX} lines", *trace[-_TRACE_LINE_COUNT_MAX:]]
+    lines = [f"seed {report.seed} breaks a law:", *(f"  {text}" for text in report.complaints)]
+    lines += [f"setting: {report.setting}", "trace:", *(f"  {line}" for line in trace)]
+    lines.append(f"replay: python -m lakebed.testing.simulate --replay {report.seed}")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; 0 if every law was kept."""
+    parser = argparse.ArgumentParser(prog="lakebed.testing.simulate", description=__doc__)
+    parser.add_argument("--histories", type=int, default=1_000, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the first history")
+    parser.add_argument("--replay", type=int, metavar="SEED", help="run one, and show its trace")
+    parser.add_argument("--keep-going", action="store_true", help="do not stop at a failure")
+    given = parser.parse_args(arguments)
+    if given.replay is not None:
+        return _replay(given.replay)
+    clock = SystemClock()
+    began_ms = shown_ms = clock.monotonic_ms()
+    tally = Tally()
+    workers = Workers()
+    for seed in range(given.seed, given.seed + given.histories):
+        tally.add(run_history(seed, workers))
+        now_ms = clock.monotonic_ms()
+        if now_ms - shown_ms > _PROGRESS_EVERY_MS and sys.stderr.isatty():
+            shown_ms = now_ms
+            rate = tally.history_count * 1000 / (now_ms - began_ms)
+            done = f"{tally.history_count:,} of {given.histories:,}"
+            print(f"\r{done} histories, {rate:.0f}/s ", end="", file=sys.stderr, flush=True)
+        if tally.failures and not given.keep_going:
+            break
+    workers.close()
+    _show(tally, clock.monotonic_ms() - began_ms)
+    for report in tally.failures[:1]:
+        print(describe(report))
+    if len(tally.failures) > 1:
+        print("all failing seeds:", *(report.seed for report in tally.failures))
+    return 1 if tally.failures else 0
+
+
+def _replay(seed: int) -> int:
+    report = run_histories([seed]).failures or [run_history(seed, Workers())]
+    print(describe(report[0]) if report[0].complaints else "\n".join(report[0].trace))
+    print(f"fingerprint {report[0].fingerprint}")
+    return 1 if report[0].complaints else 0
+
+
+def _show(tally: Tally, duration_ms: float) -> None:
+    names = [fault.value for fault in Fault]
+    print(f"\n{'':>28}" + "".join(f"{name:>13}" for name in ("calls", *names)))
+    for step in sorted(tally.steps):
+        counts = [tally.steps[step], *(tally.faults[step, fault] for fault in Fault)]
+        print(f"{step:>28}" + "".join(f"{count or '':>13}" for count in counts))
+    print(f"\n{'':>28}" + "".join(f"{result.value:>13}" for result in Result))
+    for kind in sorted({kind for kind, _ in tally.outcomes}):
+        counts = [tally.outcomes[kind, result] for result in Result]
+        print(f"{kind:>28}" + "".join(f"{count or '':>13}" for count in counts))
+    rate = tally.history_count * 1000 / max(duration_ms, 1)
+    failed = len(tally.failures)
+    print(
+        f"\n{tally.history_count:,} histories, {tally.step_count:,} steps, "
+        f"{sum(tally.faults.values()):,} faults, {rate:.0f} histories/s: "
+        f"{failed or 'no'} broken"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""One history from its seed to its verdict."""
+
+import random
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from lakebed.testing.faults import Fault
+from lakebed.testing.history import Result
+from lakebed.testing.oracle import check
+from lakebed.testing.scheduler import Caught, Workers
+from lakebed.testing.simulate_actors import Reader, Writer, ask, look
+from lakebed.testing.simulate_setting import Setting, draw_setting
+from lakebed.testing.simulate_world import Process, World
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What one history came to; `complaints` is empty if every law was kept."""
+
+    seed: int
+    setting: Setting
+    complaints: list[str]
+    trace: list[str]
+    fingerprint: str
+    step_count: int
+    faults: Counter[tuple[str, Fault]]
+    steps: Counter[str]
+    outcomes: Counter[tuple[str, Result]] = field(default_factory=Counter)
+
+
+def run_history(seed: int, workers: Workers) -> Report:
+    """Play the history of a seed and judge it."""
+    chance = random.Random(f"setting {seed}")
+    setting = draw_setting(chance)
+    world = World(seed, setting, workers)
+    complaints = _play(world)
+    complaints += _judge(world)
+    return Report(
+        seed=seed,
+        setting=setting,
+        complaints=complaints,
+        trace=world.faults.trace,
+        fingerprint=world.faults.fingerprint(),
+        step_count=world.scheduler.step,
+        faults=world.faults.counts,
+        steps=world.faults.steps,
+        outcomes=Counter(
+            (attempt.kind.value, attempt.result) for attempt in world.history.attempts.values()
+        ),
+    )
+
+
+def _play(world: World) -> list[str]:
+    """Run all actors to their end; whatever they did not expect is a complaint."""
+    bodies: dict[str, Callable[[], None]] = {}
+    for name, orders in world.setting.orders.items():
+        app = "shared" if world.setting.shares_app else name
+        bodies[name] = Writer(world, name, orders, app).run
+    if world.setting.look_count:
+        bodies["r1"] = Reader(world, "r1").run
+    world.scheduler.run(bodies)
+    complaints = [world.scheduler.stopped_because] if world.scheduler.stopped_because else []
+    for actor in world.scheduler.actors:
+        if actor.error is not None and not world.scheduler.stopped_because:
+            text = "".join(traceback.format_exception(actor.error))
+            complaints.append(f"{actor.name} met an error that it did not expect: {text}")
+    world.faults.settle()
+    return complaints
+
+
+def _judge(world: World) -> list[str]:
+    """Look at what is left, without faults, through the product and past it."""
+    process = Process(world, "end")
+    complaints: list[str] = []
+    with Caught() as caught:
+        catalog = world.open(process)
+        for serial, error in world.unknown.items():
+            # Nothing is under way any more, so that even "undecided" is the last word.
+            last = replace(ask(catalog, error), is_final=True)
+            world.history.attempts[serial].claims.append(last)
+        for name in world.setting.tables:
+            look(world, process, name, catalog.table(name))
+        complaints = check(world.history, world.ending())
+    if isinstance(caught.error, KeyboardInterrupt):
+        raise caught.error
+    if caught.error is not None:
+        text = "".join(traceback.format_exception(caught.error))
+        complaints.append(f"what is left cannot be read: {text}")
+    return complaints

@@ -1,0 +1,397 @@
+"""Law: pruning never drops a row that matches, and never vouches for a row that does not."""
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.expr.groups import EXACT, Groups, Split, Vague, splits_of
+from tests.expr.oracle import Row, truth
+from tests.expr.samples import (
+    IDS,
+    KINDS,
+    NAMES,
+    SCHEMA,
+    column_names,
+    predicates,
+    rows,
+)
+
+from lakebed.expr.bind import bind
+from lakebed.expr.bound import BoundCompare
+from lakebed.expr.nodes import Node, Op
+from lakebed.expr.parse import parse_predicate
+from lakebed.expr.prune import explain_drop, may_match, must_match
+from lakebed.format.partition import TransformName
+
+Case = tuple[Node, Groups]
+
+_VAGUE = st.builds(
+    Vague,
+    nulls=st.booleans(),
+    nans=st.booleans(),
+    lower=st.booleans(),
+    upper=st.booleans(),
+    wider=st.booleans(),
+    cut=st.sampled_from([0, 1, 2, 16]),
+)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    names = draw(column_names())
+    groups = draw(st.lists(st.lists(rows(names), min_size=1, max_size=4), min_size=1, max_size=5))
+    vague = [
+        {name: draw(st.just(EXACT) | st.just(EXACT) | _VAGUE) for name in names} for _ in groups
+    ]
+    splits = [split for name in names for split in splits_of(name)]
+    chosen = draw(st.lists(st.sampled_from(splits), max_size=2)) if splits else []
+    is_file = draw(st.booleans())  # of one partition, unlike a manifest
+    if chosen and is_file:
+        groups = [_alike(group, chosen) for group in groups]
+    if draw(st.integers(0, 3)) == 0:
+        _drop_column(groups[0], vague[0], names[0])
+    return draw(predicates(names)), Groups(groups, vague, chosen)
+
+
+def _alike(group: list[Row], splits: list[Split]) -> list[Row]:
+    """The rows that would be in one file: those of the first row's partition."""
+    key = [split.value(group[0]) for split in splits]
+    return [row for row in group if [split.value(row) for split in splits] == key]
+
+
+def _drop_column(group: list[Row], vague: dict[str, Vague], name: str) -> None:
+    for row in group:
+        row[name] = None
+    vague[name] = Vague(nulls=True, nans=True, missing=True)
+
+
+def _check(case: Case) -> None:
+    node, groups = case
+    bound = bind(node, SCHEMA)
+    may, must = may_match(bound, groups), must_match(bound, groups)
+    assert may.dtype == must.dtype == bool
+    assert len(may) == len(must) == groups.length
+    for place, group in enumerate(groups.rows):
+        found = [truth(node, row, KINDS) is True for row in group]
+        assert may[place] or not any(found), f"a matching row of {group} is lost"
+        assert not must[place] or all(found), f"a row of {group} does not match"
+        assert bool(explain_drop(bound, groups, place, NAMES)) is not bool(may[place])
+
+
+@given(cases())
+@settings(max_examples=100, derandomize=True, database=None)
+def test_no_match_is_dropped_and_no_stranger_is_vouched_for(case: Case) -> None:
+    _check(case)
+
+
+@pytest.mark.slow
+@given(cases())
+@settings(max_examples=5000, database=None)
+def test_no_match_is_dropped_and_no_stranger_is_vouched_for_in_thousands(case: Case) -> None:
+    _check(case)
+
+
+@st.composite
+def single_rows(draw: st.DrawFn) -> Case:
+    names = draw(column_names())
+    groups = [[row] for row in draw(st.lists(rows(names), min_size=1, max_size=8))]
+    return draw(predicates(names)), Groups(groups)
+
+
+@given(single_rows())
+@settings(max_examples=80, derandomize=True, database=None)
+def test_exact_evidence_about_one_row_gives_the_exact_answer(case: Case) -> None:
+    node, groups = case
+    bound = bind(node, SCHEMA)
+    exact = [truth(node, group[0], KINDS) is True for group in groups.rows]
+    assert may_match(bound, groups).tolist() == exact
+    assert must_match(bound, groups).tolist() == exact
+
+
+_UNKNOWN = Vague(nulls=True, nans=True, lower=True, upper=True)
+
+
+@st.composite
+def identity_rows(draw: st.DrawFn) -> Case:
+    name = draw(st.sampled_from([name for name in KINDS if name not in ("float", "double")]))
+    groups = [[row] for row in draw(st.lists(rows([name]), min_size=1, max_size=8))]
+    vague = [{name: _UNKNOWN}] * len(groups)
+    return draw(predicates([name])), Groups(groups, vague, [Split(name, TransformName.IDENTITY)])
+
+
+@given(identity_rows())
+@settings(max_examples=80, derandomize=True, database=None)
+def test_identity_partition_alone_gives_the_exact_answer(case: Case) -> None:
+    node, groups = case
+    bound = bind(node, SCHEMA)
+    exact = [truth(node, group[0], KINDS) is True for group in groups.rows]
+    assert may_match(bound, groups).tolist() == exact
+    assert must_match(bound, groups).tolist() == exact
+
+
+# ------------------------------------------------------------------------------------ examples
+
+_NEW_YEAR_US = 1_767_225_600 * 10**6  # 2026-01-01
+
+
+def _verdict(text: str, values: list[Any], split: Split | None = None, *, name: str = "") -> str:
+    """One group whose rows have these values; with a split nothing else is known of them."""
+    name = split.name if split else name
+    group = [{name: value} for value in values]
+    groups = Groups([group], [{name: _UNKNOWN}], [split]) if split else Groups([group])
+    bound = bind(parse_predicate(text), SCHEMA)
+    if must_match(bound, groups)[0]:
+        return "all"
+    return "some" if may_match(bound, groups)[0] else "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("timestamptz >= '2026-01-01'", "all"),
+        ("timestamptz >= '2026-01-01T00:00:00.000001'", "some"),
+        ("timestamptz < '2026-01-02'", "all"),
+        ("timestamptz <= '2026-01-01T23:59:59.999999'", "all"),
+        ("timestamptz < '2026-01-01'", "none"),
+        ("timestamptz >= '2026-01-02'", "none"),
+        ("timestamptz = '2026-01-01 12:00'", "some"),
+        ("timestamptz != '2026-01-02'", "all"),
+        ("timestamptz IN ('2026-01-03', '2025-12-31 23:59:59')", "none"),
+        ("timestamptz IS NULL", "none"),
+        ("timestamptz IS NOT NULL", "all"),
+    ],
+)
+def test_day_of_a_timestamp_prunes_the_timestamp(text: str, verdict: str) -> None:
+    split = Split("timestamptz", TransformName.DAY)
+    assert _verdict(text, [_NEW_YEAR_US + 5 * 3_600_000_000], split) == verdict
+
+
+@pytest.mark.parametrize(
+    ("transform", "inside", "outside"),
+    [
+        ("year", "1969-01-01", "1968-12-31 23:59:59.999999"),
+        ("month", "1969-12-01", "1969-11-30 23:59:59.999999"),
+        ("day", "1969-12-31", "1969-12-30 23:59:59.999999"),
+        ("hour", "1969-12-31 23:00", "1969-12-31 22:59:59.999999"),
+    ],
+)
+def test_calendar_partitions_before_1970_begin_where_they_should(
+    transform: str, inside: str, outside: str
+) -> None:
+    split = Split("timestamp", TransformName(transform))
+    assert _verdict(f"timestamp >= '{inside}'", [-1], split) == "all"
+    assert _verdict(f"timestamp <= '{inside}'", [-1], split) == "some"
+    assert _verdict(f"timestamp <= '{outside}'", [-1], split) == "none"
+    assert _verdict("timestamp < '1970-01-01'", [-1], split) == "all"
+
+
+def test_month_of_a_date_prunes_the_date() -> None:
+    split = Split("date", TransformName.MONTH)
+    assert _verdict("date BETWEEN '2026-01-01' AND '2026-01-31'", [20_454 + 9], split) == "all"
+    assert _verdict("date > '2026-01-31'", [20_454 + 9], split) == "none"
+    assert _verdict("date > '2026-01-30'", [20_454 + 9], split) == "some"
+
+
+def test_bucket_prunes_equality_and_lists_and_nothing_else() -> None:
+    split = Split("string", TransformName.BUCKET, 1 << 20)
+    assert _verdict("string = 'a'", ["a"], split) == "some"
+    assert _verdict("string = 'b'", ["a"], split) == "none"
+    assert _verdict("string IN ('b', 'c')", ["a"], split) == "none"
+    assert _verdict("string IN ('a', 'c')", ["a"], split) == "some"
+    assert _verdict("string != 'a'", ["a"], split) == "some"
+    assert _verdict("string > 'zzz'", ["a"], split) == "some"
+
+
+def test_truncate_prunes_ranges_and_prefixes() -> None:
+    split = Split("string", TransformName.TRUNCATE, 2)
+    assert _verdict("string LIKE 'ab%'", ["abc"], split) == "some"
+    assert _verdict("string LIKE 'ax%'", ["abc"], split) == "none"
+    assert _verdict("string < 'ab'", ["abc"], split) == "none"
+    assert _verdict("string >= 'ab'", ["abc"], split) == "all"
+    assert _verdict("string > 'ac'", ["abc"], split) == "none"
+    assert _verdict("string = 'a'", ["a"], split) == "all"
+    tens = Split("int", TransformName.TRUNCATE, 10)
+    assert _verdict("int BETWEEN -10 AND -1", [-3], tens) == "all"
+    assert _verdict("int > -1", [-3], tens) == "none"
+    assert _verdict("int > -2", [-3], tens) == "some"
+    cents = Split("decimal", TransformName.TRUNCATE, 10)
+    assert _verdict("decimal BETWEEN 0.10 AND 0.19", [Decimal("0.12")], cents) == "all"
+    assert _verdict("decimal > 0.18", [Decimal("0.12")], cents) == "some"
+    assert _verdict("decimal > 0.19", [Decimal("0.12")], cents) == "none"
+
+
+@pytest.mark.parametrize(("name", "bits"), [("int", 31), ("long", 63)])
+def test_last_truncated_range_of_a_type_ends_where_the_type_does(name: str, bits: int) -> None:
+    tens, last = Split(name, TransformName.TRUNCATE, 10), (1 << bits) - 1
+    assert _verdict(f"{name} > 5", [last], tens) == "all"
+    assert _verdict(f"{name} = {last}", [last], tens) == "some"
+    assert _verdict(f"{name} <= {-last}", [-last - 1], tens) == "some"
+
+
+def test_nan_keeps_a_file_for_not_equal_and_for_nothing_else() -> None:
+    nan = float("nan")
+    assert _verdict("double != 1", [1.0, nan], name="double") == "some"
+    assert _verdict("double != 1", [nan], name="double") == "all"
+    assert _verdict("NOT double < 1", [nan, 2.0], name="double") == "all"
+    assert _verdict("double < 1", [nan, 2.0], name="double") == "none"
+    assert _verdict("double >= 2", [nan, 2.0], name="double") == "some"
+    assert _verdict("double IS NAN", [nan], name="double") == "all"
+    assert _verdict("double IS NAN", [1.0, None], name="double") == "none"
+
+
+def test_nan_is_told_from_numbers_and_from_null() -> None:
+    nan = float("nan")
+    assert _verdict("double IS NOT NAN", [1.0], name="double") == "all"
+    assert _verdict("double IS NOT NAN", [1.0, nan], name="double") == "some"
+    assert _verdict("double IS NOT NAN", [nan], name="double") == "none"
+    assert _verdict("NOT double < 1", [2.0, None], name="double") == "some"
+    assert _verdict("double != 1", [nan, None], name="double") == "some"
+    assert _verdict("double NOT IN (1, 2)", [nan, None, 3.0], name="double") == "some"
+    assert _verdict("double NOT IN (1, 2)", [nan, 3.0], name="double") == "all"
+
+
+def _vaguely(text: str, values: list[Any], name: str, vague: Vague) -> str:
+    groups = Groups([[{name: value} for value in values]], [{name: vague}])
+    bound = bind(parse_predicate(text), SCHEMA)
+    if must_match(bound, groups)[0]:
+        return "all"
+    return "some" if may_match(bound, groups)[0] else "none"
+
+
+def test_uncounted_nan_may_be_there() -> None:
+    uncounted = Vague(nans=True)
+    for text in ("double = 1", "double != 1", "double IS NAN", "double IS NOT NAN", "double < 2"):
+        assert _vaguely(text, [1.0], "double", uncounted) == "some", text
+
+
+def test_uncounted_nulls_may_be_there() -> None:
+    uncounted = Vague(nulls=True)
+    for text in ("long = 1", "long IS NULL", "long IS NOT NULL", "long NOT IN (2, 3)"):
+        assert _vaguely(text, [1], "long", uncounted) == "some", text
+    assert _vaguely("long = 2", [1], "long", uncounted) == "none"
+
+
+@pytest.mark.parametrize("text", ["long IN (1, 7)", "long > 4", "long != 5", "long <= 9"])
+def test_unknown_bound_proves_nothing(text: str) -> None:
+    assert _vaguely(text, [5], "long", Vague(lower=True, upper=True)) == "some"
+
+
+def test_one_known_bound_proves_what_it_can() -> None:
+    no_upper, no_lower = Vague(upper=True), Vague(lower=True)
+    assert _vaguely("long IN (1, 7)", [5], "long", no_upper) == "some"
+    assert _vaguely("long IN (1, 4)", [5], "long", no_upper) == "none"
+    assert _vaguely("long NOT IN (1, 4)", [5], "long", no_upper) == "all"
+    assert _vaguely("long IN (1, 7)", [5], "long", no_lower) == "some"
+    assert _vaguely("long IN (6, 7)", [5], "long", no_lower) == "none"
+    assert _vaguely("long >= 5", [5], "long", no_upper) == "all"
+    assert _vaguely("long <= 5", [5], "long", no_upper) == "some"
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "verdict"),
+    [
+        ("string LIKE 'ab%'", ["a", "ab"], "some"),
+        ("string LIKE 'ab%'", ["ab", "abz"], "all"),
+        ("string LIKE 'ab%'", ["ac", "ad"], "none"),
+        ("string LIKE 'ab%'", ["aa", "ac"], "some"),
+        ("string LIKE 'a_%'", ["a", "ab"], "some"),
+        ("string LIKE 'a%b'", ["ac", "ad"], "some"),
+        ("string NOT LIKE 'ab%'", ["ab", "abz"], "none"),
+        ("string NOT LIKE 'ab%'", ["ac", "ad"], "all"),
+        ("string NOT LIKE 'a_%'", ["a", "ab"], "some"),
+        ("string LIKE '%x'", ["a", "b"], "some"),
+        ("string LIKE '%x'", ["ax"], "all"),
+        ("string NOT LIKE '%x'", ["ax", None], "none"),
+        ("string LIKE '\ud7ff%'", ["\ue000"], "none"),
+        ("string LIKE '\U0010ffff%'", ["\U0010ffffa", "\U0010ffffb"], "all"),
+    ],
+)
+def test_like_is_decided_by_its_prefix_or_by_a_single_value(
+    text: str, values: list[Any], verdict: str
+) -> None:
+    assert _verdict(text, values, name="string") == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("long IS NULL", "all"),
+        ("long IS NOT NULL", "none"),
+        ("long = 1", "none"),
+        ("long != 1", "none"),
+        ("long NOT IN (1, 2)", "none"),
+        ("long != 5.5", "none"),
+    ],
+)
+def test_column_that_a_file_lacks_is_null_whatever_else_is_said(text: str, verdict: str) -> None:
+    vague = Vague(nulls=True, missing=True)
+    assert _vaguely(text, [None, None], "long", vague) == verdict
+
+    class Contradiction(Groups):
+        def null_count(self, field_id: int) -> Any:
+            return pa.array([0], pa.int64())
+
+    bound = bind(parse_predicate(text), SCHEMA)
+    groups = Contradiction([[{"long": None}]], [{"long": Vague(missing=True)}])
+    assert must_match(bound, groups).tolist() == [verdict == "all"]
+
+
+def test_null_is_never_vouched_for() -> None:
+    assert _verdict("long >= 0", [1, None], name="long") == "some"
+    assert _verdict("long = 5.5", [5], name="long") == "none"
+    assert _verdict("long != 5.5", [5], name="long") == "all"
+    assert _verdict("long != 5.5", [5, None], name="long") == "some"
+    assert _verdict("long != 5.5", [None], name="long") == "none"
+
+
+def test_either_zero_is_found_by_the_other() -> None:
+    assert _verdict("double = 0", [-0.0], name="double") == "all"
+    assert _verdict("double = -0e0", [0.0], name="double") == "all"
+    assert _verdict("double < 0", [-0.0], name="double") == "none"
+
+
+@pytest.mark.parametrize("transform", ["year", "month", "day", "hour"])
+def test_first_and_last_partition_of_a_type_end_where_the_type_does(transform: str) -> None:
+    split = Split("timestamp_ns", TransformName(transform))
+    first, last = [-(1 << 63)], [(1 << 63) - 1]
+    assert _verdict("timestamp_ns > '2000-01-01'", last, split) == "all"
+    assert _verdict("timestamp_ns >= '2262-04-11T23:47:16.854775807'", last, split) == "some"
+    assert _verdict("timestamp_ns < '2000-01-01'", last, split) == "none"
+    assert _verdict("timestamp_ns < '2000-01-01'", first, split) == "all"
+    assert _verdict("timestamp_ns <= '1677-09-21T00:12:43.145224192'", first, split) == "some"
+    assert _verdict("timestamp_ns > '2000-01-01'", first, split) == "none"
+
+
+def test_hours_beyond_the_type_of_hours_are_in_its_last_partition() -> None:
+    hour = Split("timestamp", TransformName.HOUR)
+    for value, op in [((1 << 63) - 1, Op.GE), (-(1 << 63), Op.LE)]:
+        bound = BoundCompare(IDS["timestamp"], KINDS["timestamp"], op, value)
+        groups = Groups([[{"timestamp": value}]], [{"timestamp": _UNKNOWN}], [hour])
+        assert may_match(bound, groups).tolist() == [True]
+        assert must_match(bound, groups).tolist() == [False]
+
+
+def test_bounds_of_a_column_widened_since_are_compared_exactly() -> None:
+    narrow, wide = (
+        bind(parse_predicate("int IN (1, 7) OR int > 9"), SCHEMA),
+        Groups([[{"long": 7}]]),
+    )
+
+    class Widened(Groups):
+        def lower(self, field_id: int) -> Any:
+            return wide.lower(IDS["long"])
+
+        def upper(self, field_id: int) -> Any:
+            return wide.upper(IDS["long"])
+
+    assert must_match(narrow, Widened([[{"int": 7}]])).tolist() == [True]
+    no = bind(parse_predicate("int IN (1, 8) OR int > 9"), SCHEMA)
+    assert may_match(no, Widened([[{"int": 7}]])).tolist() == [False]
+
+
+def test_no_groups_give_no_answers() -> None:
+    bound = bind(parse_predicate("string LIKE 'a%' AND long IN (1, 2) AND TRUE"), SCHEMA)
+    assert may_match(bound, Groups([])).tolist() == must_match(bound, Groups([])).tolist() == []
