@@ -219,6 +219,25 @@ def test_a_table_whose_oldest_versions_are_gone_is_still_read(
         cold.at_time(head, moves[24].new.timestamp_ms)
 
 
+def test_a_table_behind_one_that_was_cleaned_up_is_found(
+    catalog: StoreCatalog, store: LossyStore
+) -> None:
+    """Between two tombstones nothing may be left; no version is made again for that."""
+    drop(catalog, grow(catalog, "t", 4)[-1])
+    second = grow(catalog, "t", 4)
+    drop(catalog, second[-1])
+    for move in second:
+        store.child("t").delete(move.new.snapshot_path)
+    cold = StoreCatalog(store, IDS)
+    assert cold.next_version("t") == 10
+    assert cold.tables() == []
+    third = grow(cold, "t", 3)
+    colder = StoreCatalog(store, IDS)
+    assert colder.load("t") == third[-1].new
+    assert list(colder.history(third[-1].new)) == [m.new for m in reversed(third)]
+    assert colder.at_time(third[-1].new, third[1].new.timestamp_ms) == third[1].new
+
+
 def test_tokens_that_left_the_snapshot_are_found_in_older_ones(catalog: StoreCatalog) -> None:
     """A snapshot carries the last token of a few writers only; then it says so."""
     step = next_move(create(catalog, "t"), token=Token("old", 4))

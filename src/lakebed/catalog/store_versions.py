@@ -1,14 +1,19 @@
 """The versions of one name as files: found without a listing, read once, kept because immutable.
 
-snap-0 … snap-7   one table         the versions of a name have no hole: N+1 is created only
-snap-8            its tombstone     by one who has seen N, and cleaning up starts at the oldest
-snap-9 …          another table     one, so "is N there" changes from yes to no just once
+    snap-0 … snap-7   one table
+    snap-8            its tombstone
+    snap-9 …          another table
+
+N+1 is created only by one who has seen N, and cleaning up starts at the oldest version of a table
+and spares tombstones. So what is missing is missing at the very beginning or right after a
+tombstone, and only there a listing is needed.
 """
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lakebed.catalog.rows import is_tombstone
 from lakebed.errors import BadMetadataError, ObjectMissingError
 from lakebed.format.paths import snapshot_path
 from lakebed.format.pointer import Pointer, Token
@@ -97,11 +102,14 @@ class Versions:
             newest = self._cold_start()
             if newest < 0:
                 return None
-        newest = _last(newest, lambda version: self.store.exists(snapshot_path(version)))
-        found = self.read(newest)
+        found = self._last_from(newest)
+        if found is not None and is_tombstone(found.pointer):
+            listed = self._listed()
+            if listed > found.pointer.version:
+                found = self._last_from(listed)
         if found is None:
             raise BadMetadataError(
-                f"version {newest} of {self._name} was there a moment ago",
+                f"the newest version of {self._name} was there a moment ago",
                 hint="Somebody deletes metadata files of a table in use",
                 table=self._name,
             )
@@ -147,14 +155,20 @@ class Versions:
             at = self.read(at.pointer.version - 1) if at.pointer.version else None
         return None
 
+    def _last_from(self, version: int) -> Version | None:
+        """The last version in the row that a version which is there belongs to."""
+        return self.read(_last(version, lambda each: self.store.exists(snapshot_path(each))))
+
     def _is_of(self, version: int, table_id: str) -> bool:
         found = self.read(version)
         return found is not None and found.pointer.table_id == table_id
 
     def _cold_start(self) -> int:
         """Some version that is there; version 0 unless it has been cleaned up."""
-        if self.store.exists(snapshot_path(0)):
-            return 0
+        return 0 if self.store.exists(snapshot_path(0)) else self._listed()
+
+    def _listed(self) -> int:
+        """The newest version in a listing, which takes a request for each thousand of them."""
         newest = -1
         for info in self.store.list(_PREFIX):
             digits = info.path.removeprefix(_PREFIX).removesuffix(".json")

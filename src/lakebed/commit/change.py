@@ -49,7 +49,8 @@ class Change:
     planned on; None for a blind append, which depends on nothing. `define` makes the next
     definition from the current one and is called again on each rebase; it raises
     CommitConflictError if it no longer can. `restore` replaces the whole list of files by that
-    of an earlier snapshot, and is refused if anything changed since it was planned.
+    of an earlier snapshot, and is refused if anything changed since it was planned. `adopts`
+    says that the added files come from somebody else, so one of them may be in the table already.
     """
 
     operation: Operation
@@ -58,6 +59,7 @@ class Change:
     read: Bound | None = None
     isolation: Isolation = Isolation.WRITE_SERIALIZABLE
     data_change: bool = True
+    adopts: bool = False
     define: Callable[[Definition], Definition] | None = None
     restore: Snapshot | None = None
     token: Token | None = None

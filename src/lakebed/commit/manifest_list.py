@@ -106,6 +106,22 @@ class ManifestList:
             self._remove_from(piece, wanted)
         return list(wanted.values())
 
+    def find(self, files: Sequence[DataFile]) -> list[str]:
+        """The paths of those files that are live here; opens manifests that may list them."""
+        paths = {file.path for file in files}
+        found = [
+            entry.file.path
+            for tail in self._tails.values()
+            for entry in tail.entries
+            if entry.is_live and entry.file.path in paths
+        ]
+        for piece in self._pieces:
+            wanted = [file.path for file in files if _may_list(piece.ref, file)]
+            if wanted:
+                listed = live(self._current(piece)).column("path")
+                found += listed.filter(pc.is_in(listed, pa.array(wanted, pa.string()))).to_pylist()
+        return found
+
     def add(self, added: Iterable[DataFile]) -> None:
         """List files as added by this version."""
         by_spec: dict[int, list[Entry]] = {}

@@ -15,7 +15,7 @@ from lakebed.commit.actions import actions_of
 from lakebed.commit.change import Change, Definition
 from lakebed.commit.head import Head
 from lakebed.commit.manifest_list import Draft, ManifestList, Prepared
-from lakebed.errors import CommitConflictError
+from lakebed.errors import CommitConflictError, RequestError
 from lakebed.files.delta import difference
 from lakebed.files.metadata_files import MetadataFiles
 from lakebed.format.datafile import DataFile
@@ -67,6 +67,7 @@ def stage(
 
     Raises:
         CommitConflictError: a file that the change removes is not in the table any more.
+        RequestError: a file that it adopts is in the table already.
     """
     after = change.define(head.definition) if change.define is not None else head.definition
     if change.restore is not None:
@@ -152,6 +153,13 @@ def _draft(
     missing = building.remove(change.removed)
     if missing:
         raise _gone(head, change, missing)
+    if change.adopts and (twice := building.find(change.added)):
+        raise RequestError(
+            f"{twice[0]} is in {head.pointer.name} already",
+            hint="Nothing was changed. Leave it out: its rows would be there twice",
+            table=head.pointer.name,
+            paths=twice,
+        )
     if prepared:
         building.add_prepared(prepared)
     else:

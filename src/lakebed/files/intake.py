@@ -4,6 +4,7 @@ Nothing here walks rows in Python; lists of dicts are laid out by pyarrow.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -51,7 +52,7 @@ def _open_one(data: Any) -> _Batches | None:
         if isinstance(data, list):
             return _of_rows(data) if data and isinstance(data[0], Mapping) else None
         return _open_foreign(data)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise RequestError(
             f"the {type(data).__name__} cannot be laid out as columns: {error}", hint=_HINT
         ) from error
@@ -215,8 +216,10 @@ def _column(rows: Any, field: Field, kind: Any) -> Any:
     if pa.types.is_run_end_encoded(column.type):
         values = column.type.value_type
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], values)
+    loose = _loose(kind)
     try:
-        return column.cast(kind)
+        column = column.cast(loose)
+        return column if kind.equals(loose) else _relabelled(column, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaMismatchError(
             f"column {field.name!r}: {_example(column, kind)} cannot be held as {field.type} "
@@ -225,6 +228,38 @@ def _column(rows: Any, field: Field, kind: Any) -> Any:
             column=field.name,
             cause=str(error),
         ) from error
+
+
+def _loose(kind: Any) -> Any:
+    """The type with parts that may be null: Arrow refuses nulls in a part whose parent is null."""
+    if pa.types.is_struct(kind):
+        return pa.struct([_loose_field(kind.field(place)) for place in range(kind.num_fields)])
+    if pa.types.is_list(kind):
+        return pa.list_(_loose_field(kind.value_field))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field, _loose_field(kind.item_field))
+    return kind
+
+
+def _loose_field(field: Any) -> Any:
+    return field.with_type(_loose(field.type)).with_nullable(True)  # noqa: FBT003
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """An array under another type of the same layout, as Arrow's C interface lets it be told."""
+
+    array: Any
+    kind: Any
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        _, content = self.array.__arrow_c_array__()
+        return self.kind.__arrow_c_schema__(), content
+
+
+def _relabelled(column: Any, kind: Any) -> Any:
+    """The column with required parts; `conform` looks for nulls in them."""
+    return pa.chunked_array([pa.array(_Labelled(chunk, kind)) for chunk in column.chunks], kind)
 
 
 def _example(column: Any, kind: Any) -> str:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lakebed.table.scan import Scan
-    from lakebed.table.table import Table
+import pyarrow as pa
+
+from lakebed.commit.head import Head
+from lakebed.plan.read_plan import ReadPlan
 
 _BOX = (
     "border:1px solid #c8ccd0;border-radius:6px;padding:8px 12px;display:inline-block;"
@@ -15,28 +15,25 @@ _BOX = (
 _COLUMNS_SHOWN_MAX = 30
 
 
-def table_card(table: "Table") -> str:
+def table_card(head: Head) -> str:
     """A table: how much it holds, and its columns."""
-    snapshot = table.current_snapshot()
+    snapshot = head.snapshot
     total = snapshot.summary
-    schema = table.schema
+    schema = head.metadata.schema(snapshot.schema_id)
+    spec = head.metadata.spec(snapshot.spec_id)
     facts = [
         ("version", f"{snapshot.version:,}"),
         ("rows", f"{total.total_rows:,}"),
         ("files", f"{total.total_files:,}"),
         ("bytes", f"{total.total_bytes:,}"),
     ]
-    if table.spec.fields:
-        facts.append(("partitioned by", ", ".join(table.spec.describe(schema))))
-    columns = [(field.name, str(field.type)) for field in schema.fields[:_COLUMNS_SHOWN_MAX]]
-    if len(schema.fields) > _COLUMNS_SHOWN_MAX:
-        columns.append(("…", f"{len(schema.fields) - _COLUMNS_SHOWN_MAX} more"))
-    return _card(table.name, facts, columns)
+    if spec.fields:
+        facts.append(("partitioned by", ", ".join(spec.describe(schema))))
+    return _card(snapshot.table_name, facts, [(f.name, str(f.type)) for f in schema.fields])
 
 
-def scan_card(scan: "Scan") -> str:
+def scan_card(plan: ReadPlan, schema: pa.Schema) -> str:
     """A scan: which files it reads, and the columns it gives."""
-    plan = scan.plan
     facts = [
         ("version", f"{plan.snapshot.version:,}"),
         ("files to read", f"{plan.file_count:,} of {plan.snapshot.summary.total_files:,}"),
@@ -44,11 +41,14 @@ def scan_card(scan: "Scan") -> str:
     ]
     if plan.where_text:
         facts.insert(1, ("where", plan.where_text))
-    columns = [(field.name, str(field.type)) for field in scan.schema]
-    return _card(f"scan of {plan.snapshot.table_name}", facts, columns[:_COLUMNS_SHOWN_MAX])
+    columns = [(field.name, str(field.type)) for field in schema]
+    return _card(f"scan of {plan.snapshot.table_name}", facts, columns)
 
 
-def _card(title: str, facts: Iterable[tuple[str, str]], columns: Iterable[tuple[str, str]]) -> str:
+def _card(title: str, facts: Iterable[tuple[str, str]], columns: list[tuple[str, str]]) -> str:
+    hidden_count = len(columns) - _COLUMNS_SHOWN_MAX
+    if hidden_count > 0:
+        columns = [*columns[:_COLUMNS_SHOWN_MAX], ("…", f"{hidden_count} more")]
     cells = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td></tr>" for a, b in facts)
     names = "".join(
         f"<tr><td><code>{escape(a)}</code></td><td>{escape(b)}</td></tr>" for a, b in columns

@@ -132,7 +132,8 @@ class Catalog:
         head = table.head()
         tombstone = self._services.founder.drop(head, table.files)
         if purge:
-            purge_files(table.files, head, tombstone)
+            keeps_versions = self._services.backend.decides_by_snapshot
+            purge_files(table.files, head, tombstone, keeps_versions=keeps_versions)
 
     def transaction(self) -> Transaction:
         """Begin a commit over several tables: all of it happens, or nothing.

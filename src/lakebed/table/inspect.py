@@ -6,17 +6,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.catalog.backend import CatalogBackend
-from lakebed.commit.actions import actions_of
 from lakebed.commit.head import Head
 from lakebed.commit.rebase import commits_since
 from lakebed.errors import NotFoundError
 from lakebed.expr.transform import partition_text
-from lakebed.files.delta import delta_of
 from lakebed.files.manifest import live, storage_list
 from lakebed.files.metadata_files import MetadataFiles
-from lakebed.format.pointer import Action
 from lakebed.format.snapshot import ManifestRef
 from lakebed.table.log_rows import log_table
+from lakebed.table.reachable import chain
+from lakebed.table.retelling import retell
 
 _MOMENT = pa.timestamp("ms", tz="UTC")
 
@@ -109,19 +108,13 @@ class Inspect:
         pointer = self._head.pointer
         if self._backend.keeps_log:
             return log_table(pointer.table_id, list(self._backend.log(pointer)))
-        rows: list[tuple[int, int, Action]] = []
-        newest_first = commits_since(self._files, self._head.snapshot, -1)
-        for snapshot in reversed(list(newest_first)):
-            delta = delta_of(self._files, snapshot)
-            metadata = self._files.metadata(snapshot.metadata_path)
-            actions = actions_of(
-                snapshot,
-                metadata,
-                added=delta.added,
-                removed=delta.removed,
-                defines=not (snapshot.data_change and snapshot.parent_id is not None),
-            )
-            rows += [(snapshot.version, place, action) for place, action in enumerate(actions)]
+        newest_first = list(chain(self._files, pointer.snapshot_path, self._head.snapshot))
+        moves = retell(self._files, pointer.location, reversed(newest_first))
+        rows = [
+            (move.new.version, place, action)
+            for move in moves
+            for place, action in enumerate(move.actions)
+        ]
         return log_table(pointer.table_id, rows)
 
     def _refs(self) -> list[ManifestRef]:

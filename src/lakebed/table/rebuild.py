@@ -7,23 +7,19 @@ speaks against it: a version whose successor names another parent was lost, and 
 for the newest version the first is taken and the doubt reported.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lakebed.catalog.backend import CatalogBackend
-from lakebed.commit.actions import actions_of
-from lakebed.commit.stage import pointer_to
 from lakebed.errors import LakebedError, RequestError
-from lakebed.files.delta import delta_of
 from lakebed.files.metadata_files import MetadataFiles
-from lakebed.format.metadata import schema_document
 from lakebed.format.paths import METADATA
-from lakebed.format.pointer import Move, Pointer
 from lakebed.format.snapshot import Operation, Snapshot, decode_snapshot
 from lakebed.limits import JSON_SIZE_BYTES_MAX
 from lakebed.storage.store import Store
 from lakebed.table.connect import connect
+from lakebed.table.retelling import retell
 
 _MARK = f"{METADATA}/snap-"
 
@@ -100,7 +96,7 @@ class _Rebuild:
             return
         _, head = chain[-1]
         try:
-            self._backend.restore(list(_moves(files, location, chain)))
+            self._backend.restore(list(retell(files, location, chain)))
         except LakebedError as error:
             self._problems.append(
                 f"{location}: {head.table_name} was not restored: {error.message}"
@@ -136,33 +132,3 @@ def _back_from(path: str, versions: dict[str, Snapshot]) -> list[tuple[str, Snap
         if snapshot.operation is Operation.CREATE:
             return found[::-1]
         path = snapshot.parent_path
-
-
-def _moves(
-    files: MetadataFiles, location: str, chain: list[tuple[str, Snapshot]]
-) -> Iterator[Move]:
-    before: Pointer | None = None
-    schema_id = metadata_path = None
-    for path, snapshot in chain:
-        metadata = files.metadata(snapshot.metadata_path)
-        delta = delta_of(files, snapshot)
-        new = pointer_to(snapshot, location=location, path=path)
-        changes_schema = snapshot.schema_id != schema_id
-        yield Move(
-            expected=before or new,
-            new=new,
-            document=b"",
-            actions=actions_of(
-                snapshot,
-                metadata,
-                added=delta.added,
-                removed=delta.removed,
-                defines=changes_schema or snapshot.metadata_path != metadata_path,
-            ),
-            token=snapshot.token,
-            schema_id=snapshot.schema_id if changes_schema else None,
-            schema_json=schema_document(metadata.schema(snapshot.schema_id))
-            if changes_schema
-            else None,
-        )
-        before, schema_id, metadata_path = new, snapshot.schema_id, snapshot.metadata_path

@@ -53,7 +53,7 @@ class Scan:
         return f"Scan({self._head.pointer.name} version {self._head.pointer.version}{where})"
 
     def _repr_html_(self) -> str:
-        return scan_card(self)
+        return scan_card(self.plan, self.schema)
 
     @cached_property
     def plan(self) -> ReadPlan:

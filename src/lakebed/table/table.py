@@ -57,7 +57,7 @@ class Table:
         return f"Table({self.name!r})"
 
     def _repr_html_(self) -> str:
-        return table_card(self)
+        return table_card(self.head())
 
     # ---------------------------------------------------------------------------- what it is
 
@@ -220,7 +220,7 @@ class Table:
         """
         head = self.head()
         found = adopted(self.files.store, paths, head)
-        return self._commit_files(head, found, (), token)
+        return self._commit_files(head, found, (), token, adopts=True)
 
     def commit_append(
         self,
@@ -237,7 +237,7 @@ class Table:
         files = tuple(data_files)
         if verify:
             verified(self.files.store, files, head.metadata)
-        return self._commit_files(head, files, (), token)
+        return self._commit_files(head, files, (), token, adopts=verify)
 
     def commit_overwrite(
         self,
@@ -261,7 +261,9 @@ class Table:
         files = tuple(added)
         if verify:
             verified(self.files.store, files, head.metadata)
-        return self._commit_files(head, files, tuple(removed), None, data_change=data_change)
+        return self._commit_files(
+            head, files, tuple(removed), None, adopts=verify, data_change=data_change
+        )
 
     # --------------------------------------------------------------------------- maintaining
 
@@ -330,6 +332,7 @@ class Table:
         removed: tuple[DataFile, ...],
         token: tuple[str, int] | None,
         *,
+        adopts: bool,
         data_change: bool = True,
     ) -> Commit:
         if not data_change:
@@ -342,6 +345,7 @@ class Table:
             removed=removed,
             isolation=Isolation.of(head.metadata),
             data_change=data_change,
+            adopts=adopts,
             token=as_token(token),
         )
         return self._commit(head, change)

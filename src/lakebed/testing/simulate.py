@@ -5,10 +5,14 @@ python -m lakebed.testing.simulate --replay 4711
 """
 
 import argparse
+import gc
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 from lakebed.clock import SystemClock
 from lakebed.testing.faults import Fault
@@ -18,6 +22,7 @@ from lakebed.testing.simulate_run import Report, run_history
 
 _PROGRESS_EVERY_MS = 1_000
 _TRACE_LINE_COUNT_MAX = 400
+_COLLECT_EVERY = 200
 
 
 @dataclass(slots=True)
@@ -42,18 +47,41 @@ class Tally:
             self.failures.append(report)
 
 
-def run_histories(seeds: Iterable[int], *, stops: bool = True) -> Tally:
-    """Run a history for each seed; with `stops`, end at the first that breaks a law."""
+def run_histories(
+    seeds: Iterable[int], *, stops: bool = True, each: Callable[[Tally], None] | None = None
+) -> Tally:
+    """Run a history for each seed; with `stops`, end at the first that breaks a law.
+
+    `each` is called after each history, to show progress.
+    """
     tally = Tally()
     workers = Workers()
     try:
-        for seed in seeds:
-            tally.add(run_history(seed, workers))
-            if tally.failures and stops:
-                break
+        with _undisturbed():
+            for seed in seeds:
+                tally.add(run_history(seed, workers))
+                if each is not None:
+                    each(tally)
+                if tally.failures and stops:
+                    break
+                if tally.history_count % _COLLECT_EVERY == 0:
+                    gc.collect()
     finally:
         workers.close()
     return tally
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep the collector and Arrow's thread pool out of the way: a third of the time is theirs."""
+    thread_count = pa.cpu_count()
+    pa.set_cpu_count(1)
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        pa.set_cpu_count(thread_count)
 
 
 def describe(report: Report) -> str:
@@ -78,20 +106,10 @@ def main(arguments: list[str] | None = None) -> int:
     if given.replay is not None:
         return _replay(given.replay)
     clock = SystemClock()
-    began_ms = shown_ms = clock.monotonic_ms()
-    tally = Tally()
-    workers = Workers()
-    for seed in range(given.seed, given.seed + given.histories):
-        tally.add(run_history(seed, workers))
-        now_ms = clock.monotonic_ms()
-        if now_ms - shown_ms > _PROGRESS_EVERY_MS and sys.stderr.isatty():
-            shown_ms = now_ms
-            rate = tally.history_count * 1000 / (now_ms - began_ms)
-            done = f"{tally.history_count:,} of {given.histories:,}"
-            print(f"\r{done} histories, {rate:.0f}/s ", end="", file=sys.stderr, flush=True)
-        if tally.failures and not given.keep_going:
-            break
-    workers.close()
+    began_ms = clock.monotonic_ms()
+    seeds = range(given.seed, given.seed + given.histories)
+    show = _Progress(clock, given.histories) if sys.stderr.isatty() else None
+    tally = run_histories(seeds, stops=not given.keep_going, each=show)
     _show(tally, clock.monotonic_ms() - began_ms)
     for report in tally.failures[:1]:
         print(describe(report))
@@ -100,11 +118,28 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if tally.failures else 0
 
 
+class _Progress:
+    """A line on a terminal, about once a second."""
+
+    def __init__(self, clock: SystemClock, history_count: int) -> None:
+        self._clock = clock
+        self._history_count = history_count
+        self._began_ms = self._shown_ms = clock.monotonic_ms()
+
+    def __call__(self, tally: Tally) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._shown_ms > _PROGRESS_EVERY_MS:
+            self._shown_ms = now_ms
+            rate = tally.history_count * 1000 / (now_ms - self._began_ms)
+            done = f"{tally.history_count:,} of {self._history_count:,}"
+            print(f"\r{done} histories, {rate:.0f}/s ", end="", file=sys.stderr, flush=True)
+
+
 def _replay(seed: int) -> int:
-    report = run_histories([seed]).failures or [run_history(seed, Workers())]
-    print(describe(report[0]) if report[0].complaints else "\n".join(report[0].trace))
-    print(f"fingerprint {report[0].fingerprint}")
-    return 1 if report[0].complaints else 0
+    report = run_history(seed, Workers())
+    print(describe(report) if report.complaints else "\n".join(report.trace))
+    print(f"fingerprint {report.fingerprint}")
+    return 1 if report.complaints else 0
 
 
 def _show(tally: Tally, duration_ms: float) -> None:

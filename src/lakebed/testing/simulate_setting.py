@@ -56,6 +56,8 @@ class Setting:
     walks: bool  # random walk, or else priority changes
     shares_app: bool  # two writers use the same tokens: one of them is a zombie
     look_count: int
+    attempt_count_max: int  # of the writers' retry policy
+    answer_count_max: int
     rates: dict[Fault, float] = field(default_factory=dict)
     orders: dict[str, tuple[Order, ...]] = field(default_factory=dict)  # by writer
 
@@ -97,7 +99,7 @@ def draw_setting(chance: random.Random) -> Setting:
     is_whole = chance.random() < 0.04
     several = backend is Backend.MEMORY and chance.random() < 0.2
     beginnings = (Beginning.EMPTY, Beginning.FEW, Beginning.EDGE, Beginning.DEEP)
-    beginning = chance.choices(beginnings, (3, 4, 2, 1))[0]
+    beginning = chance.choices(beginnings, (38, 54, 7, 1))[0]  # manifests take milliseconds
     tables = TABLES if several else TABLES[:1]
     writer_count = chance.randrange(2, 5)
     kinds = _WHOLE_KINDS if is_whole else _STAND_IN_KINDS
@@ -112,6 +114,8 @@ def draw_setting(chance: random.Random) -> Setting:
         walks=chance.random() < 0.7,
         shares_app=chance.random() < 0.15,
         look_count=chance.randrange(0, 5),
+        attempt_count_max=chance.choice((2, 16, 16)),
+        answer_count_max=chance.choice((1, 2, 16)),  # few: then outcomes stay unknown
         rates=_rates(chance),
         orders={f"w{n}": _orders(chance, tables, kinds) for n in range(1, writer_count + 1)},
     )

@@ -10,6 +10,7 @@ import pyarrow as pa
 from lakebed.catalog.backend import CatalogBackend
 from lakebed.catalog.memory import MemoryCatalog
 from lakebed.catalog.store import StoreCatalog
+from lakebed.commit.policy import RetryPolicy
 from lakebed.errors import CommitUnknownError
 from lakebed.format.datafile import ColumnStats, DataFile
 from lakebed.format.paths import data_path
@@ -71,7 +72,17 @@ class World:
     def open(self, process: Process) -> Catalog:
         """Open the catalog as one process sees it."""
         store = FaultyStore(self.store, self.faults)
-        return Catalog(self._backend(process, store), store, clock=process.clock, ids=process.ids)
+        policy = RetryPolicy(
+            attempt_count_max=self.setting.attempt_count_max,
+            answer_count_max=self.setting.answer_count_max,
+        )
+        return Catalog(
+            self._backend(process, store),
+            store,
+            clock=process.clock,
+            ids=process.ids,
+            policy=policy,
+        )
 
     def stand_in(self, process: Process, rows: Iterable[Row]) -> tuple[DataFile, bytes]:
         """A small data file that holds these rows, all of one key."""
