@@ -45,7 +45,7 @@ def create(catalog: Catalog, name: str = NAME, *, by: Iterable[str] = ("day(ts)"
     return catalog.create_table(name, SCHEMA, partition_by=list(by))
 
 
-def put(table: Table, rows: Any, path: str | None = None) -> DataFile:
+def put(table: Table, rows: Any) -> DataFile:
     """Store rows as one data file that no version lists, and describe it."""
     head = table.head()
     schema = head.metadata.schema(head.snapshot.schema_id)
