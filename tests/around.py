@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from lakebed.catalog.backend import CatalogBackend
+from lakebed.clock import Clock
 from lakebed.commit.policy import RetryPolicy
 from lakebed.format.pointer import Move
 from lakebed.storage.store import Store
@@ -87,13 +88,19 @@ class Watched(Around):
         return [path for path in self.reads if "/manifest-" in path]
 
 
-def through(catalog: Catalog, backend: object, *, policy: RetryPolicy | None = None) -> Catalog:
+def through(
+    catalog: Catalog,
+    backend: object,
+    *,
+    policy: RetryPolicy | None = None,
+    clock: Clock | None = None,
+) -> Catalog:
     """The same catalog as another session, by way of another backend."""
     services = catalog._services
     return Catalog(
         cast(CatalogBackend, backend),
         services.warehouse,
-        clock=services.clock,
+        clock=clock or services.clock,
         policy=policy,
         storage_options=services.storage_options,
     )

@@ -10,7 +10,9 @@ from lakebed.format.pointer import Move, Outcome, Pointer
 Answer = Any  # a value to return, or an error to raise
 
 
-def pointer(name: str = "t", version: int = 1, *, commit: str = "c", table_id: str = "id") -> Pointer:
+def pointer(
+    name: str = "t", version: int = 1, *, commit: str = "c", table_id: str = "id"
+) -> Pointer:
     """A version that some commit made."""
     return Pointer(
         name=name,

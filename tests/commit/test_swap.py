@@ -99,9 +99,7 @@ def test_an_undecided_swap_is_never_reported_as_lost() -> None:
 
 def test_a_swap_that_was_lost_track_of_stays_unknown_when_the_catalog_goes_away() -> None:
     """That the later tries were not reached says nothing about the first."""
-    script = Script(
-        swaps=[LOST_REPLY, NOT_REACHED, NOT_REACHED], outcomes=[NOT_REACHED]
-    )
+    script = Script(swaps=[LOST_REPLY, NOT_REACHED, NOT_REACHED], outcomes=[NOT_REACHED])
     with pytest.raises(CommitUnknownError):
         ask(script, [move()], answers=3)
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from tests.expr.oracle import Row, transformed
-from tests.expr.samples import KINDS, NAMES, VALUES, is_number, typed
+from tests.expr.samples import KINDS, NAMES, SCHEMA, VALUES, is_number, typed
 
-from lakebed.expr.prune import PartitionEvidence
+from lakebed.expr.bind import bind
+from lakebed.expr.parse import parse_predicate
+from lakebed.expr.prune import PartitionEvidence, may_match, must_match
 from lakebed.files.column_stats import cut_lower, cut_upper
 from lakebed.format.partition import PartitionField, TransformName, result_type
 from lakebed.format.types import BYTES, FLOATS, Kind, Primitive
@@ -29,6 +31,7 @@ class Vague:
 
 
 EXACT = Vague()
+UNKNOWN = Vague(nulls=True, nans=True, lower=True, upper=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +147,11 @@ def splits_of(name: str) -> list[Split]:
     if name.startswith("timestamp"):
         found.append(Split(name, TransformName.HOUR))
     return found
+
+
+def verdict(text: str, groups: Groups) -> str:
+    """How many rows of the first group match, as far as evidence tells: all, some or none."""
+    bound = bind(parse_predicate(text), SCHEMA)
+    if must_match(bound, groups)[0]:
+        return "all"
+    return "some" if may_match(bound, groups)[0] else "none"

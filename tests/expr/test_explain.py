@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.expr.groups import Groups, Split, Vague
+from tests.expr.groups import UNKNOWN, Groups, Split
 from tests.expr.samples import IDS, NAMES, SCHEMA
 
 from lakebed.expr.bind import bind
@@ -12,7 +12,6 @@ from lakebed.expr.prune import explain_drop
 from lakebed.format.partition import TransformName
 
 _NEW_YEAR_US = 1_767_225_600 * 10**6  # 2026-01-01
-_UNKNOWN = Vague(nulls=True, nans=True, lower=True, upper=True)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_explanation_reads(text: str, values: list[Any], reason: str) -> None:
 
 
 def test_explanation_of_a_bucket_does_not_blame_the_bounds() -> None:
-    groups = Groups([[{"string": "a"}, {"string": "a"}]], [{"string": _UNKNOWN}])
+    groups = Groups([[{"string": "a"}, {"string": "a"}]], [{"string": UNKNOWN}])
     groups.splits = [Split("string", TransformName.BUCKET, 1 << 20)]
     bound = bind(parse_predicate("string = 'b'"), SCHEMA)
     assert explain_drop(bound, groups, 0, NAMES) == "string: its bucket is not that of string = b"

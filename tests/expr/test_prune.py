@@ -1,13 +1,12 @@
 """Law: pruning never drops a row that matches, and never vouches for a row that does not."""
 
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.expr.groups import EXACT, Groups, Split, Vague, splits_of
+from tests.expr.groups import EXACT, UNKNOWN, Groups, Split, Vague, splits_of, verdict
 from tests.expr.oracle import Row, truth
 from tests.expr.samples import (
     IDS,
@@ -20,8 +19,7 @@ from tests.expr.samples import (
 )
 
 from lakebed.expr.bind import bind
-from lakebed.expr.bound import BoundCompare
-from lakebed.expr.nodes import Node, Op
+from lakebed.expr.nodes import Node
 from lakebed.expr.parse import parse_predicate
 from lakebed.expr.prune import explain_drop, may_match, must_match
 from lakebed.format.partition import TransformName
@@ -111,14 +109,11 @@ def test_exact_evidence_about_one_row_gives_the_exact_answer(case: Case) -> None
     assert must_match(bound, groups).tolist() == exact
 
 
-_UNKNOWN = Vague(nulls=True, nans=True, lower=True, upper=True)
-
-
 @st.composite
 def identity_rows(draw: st.DrawFn) -> Case:
     name = draw(st.sampled_from([name for name in KINDS if name not in ("float", "double")]))
     groups = [[row] for row in draw(st.lists(rows([name]), min_size=1, max_size=8))]
-    vague = [{name: _UNKNOWN}] * len(groups)
+    vague = [{name: UNKNOWN}] * len(groups)
     return draw(predicates([name])), Groups(groups, vague, [Split(name, TransformName.IDENTITY)])
 
 
@@ -134,101 +129,8 @@ def test_identity_partition_alone_gives_the_exact_answer(case: Case) -> None:
 
 # ------------------------------------------------------------------------------------ examples
 
-_NEW_YEAR_US = 1_767_225_600 * 10**6  # 2026-01-01
-
-
-def _verdict(text: str, values: list[Any], split: Split | None = None, *, name: str = "") -> str:
-    """One group whose rows have these values; with a split nothing else is known of them."""
-    name = split.name if split else name
-    group = [{name: value} for value in values]
-    groups = Groups([group], [{name: _UNKNOWN}], [split]) if split else Groups([group])
-    bound = bind(parse_predicate(text), SCHEMA)
-    if must_match(bound, groups)[0]:
-        return "all"
-    return "some" if may_match(bound, groups)[0] else "none"
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("timestamptz >= '2026-01-01'", "all"),
-        ("timestamptz >= '2026-01-01T00:00:00.000001'", "some"),
-        ("timestamptz < '2026-01-02'", "all"),
-        ("timestamptz <= '2026-01-01T23:59:59.999999'", "all"),
-        ("timestamptz < '2026-01-01'", "none"),
-        ("timestamptz >= '2026-01-02'", "none"),
-        ("timestamptz = '2026-01-01 12:00'", "some"),
-        ("timestamptz != '2026-01-02'", "all"),
-        ("timestamptz IN ('2026-01-03', '2025-12-31 23:59:59')", "none"),
-        ("timestamptz IS NULL", "none"),
-        ("timestamptz IS NOT NULL", "all"),
-    ],
-)
-def test_day_of_a_timestamp_prunes_the_timestamp(text: str, verdict: str) -> None:
-    split = Split("timestamptz", TransformName.DAY)
-    assert _verdict(text, [_NEW_YEAR_US + 5 * 3_600_000_000], split) == verdict
-
-
-@pytest.mark.parametrize(
-    ("transform", "inside", "outside"),
-    [
-        ("year", "1969-01-01", "1968-12-31 23:59:59.999999"),
-        ("month", "1969-12-01", "1969-11-30 23:59:59.999999"),
-        ("day", "1969-12-31", "1969-12-30 23:59:59.999999"),
-        ("hour", "1969-12-31 23:00", "1969-12-31 22:59:59.999999"),
-    ],
-)
-def test_calendar_partitions_before_1970_begin_where_they_should(
-    transform: str, inside: str, outside: str
-) -> None:
-    split = Split("timestamp", TransformName(transform))
-    assert _verdict(f"timestamp >= '{inside}'", [-1], split) == "all"
-    assert _verdict(f"timestamp <= '{inside}'", [-1], split) == "some"
-    assert _verdict(f"timestamp <= '{outside}'", [-1], split) == "none"
-    assert _verdict("timestamp < '1970-01-01'", [-1], split) == "all"
-
-
-def test_month_of_a_date_prunes_the_date() -> None:
-    split = Split("date", TransformName.MONTH)
-    assert _verdict("date BETWEEN '2026-01-01' AND '2026-01-31'", [20_454 + 9], split) == "all"
-    assert _verdict("date > '2026-01-31'", [20_454 + 9], split) == "none"
-    assert _verdict("date > '2026-01-30'", [20_454 + 9], split) == "some"
-
-
-def test_bucket_prunes_equality_and_lists_and_nothing_else() -> None:
-    split = Split("string", TransformName.BUCKET, 1 << 20)
-    assert _verdict("string = 'a'", ["a"], split) == "some"
-    assert _verdict("string = 'b'", ["a"], split) == "none"
-    assert _verdict("string IN ('b', 'c')", ["a"], split) == "none"
-    assert _verdict("string IN ('a', 'c')", ["a"], split) == "some"
-    assert _verdict("string != 'a'", ["a"], split) == "some"
-    assert _verdict("string > 'zzz'", ["a"], split) == "some"
-
-
-def test_truncate_prunes_ranges_and_prefixes() -> None:
-    split = Split("string", TransformName.TRUNCATE, 2)
-    assert _verdict("string LIKE 'ab%'", ["abc"], split) == "some"
-    assert _verdict("string LIKE 'ax%'", ["abc"], split) == "none"
-    assert _verdict("string < 'ab'", ["abc"], split) == "none"
-    assert _verdict("string >= 'ab'", ["abc"], split) == "all"
-    assert _verdict("string > 'ac'", ["abc"], split) == "none"
-    assert _verdict("string = 'a'", ["a"], split) == "all"
-    tens = Split("int", TransformName.TRUNCATE, 10)
-    assert _verdict("int BETWEEN -10 AND -1", [-3], tens) == "all"
-    assert _verdict("int > -1", [-3], tens) == "none"
-    assert _verdict("int > -2", [-3], tens) == "some"
-    cents = Split("decimal", TransformName.TRUNCATE, 10)
-    assert _verdict("decimal BETWEEN 0.10 AND 0.19", [Decimal("0.12")], cents) == "all"
-    assert _verdict("decimal > 0.18", [Decimal("0.12")], cents) == "some"
-    assert _verdict("decimal > 0.19", [Decimal("0.12")], cents) == "none"
-
-
-@pytest.mark.parametrize(("name", "bits"), [("int", 31), ("long", 63)])
-def test_last_truncated_range_of_a_type_ends_where_the_type_does(name: str, bits: int) -> None:
-    tens, last = Split(name, TransformName.TRUNCATE, 10), (1 << bits) - 1
-    assert _verdict(f"{name} > 5", [last], tens) == "all"
-    assert _verdict(f"{name} = {last}", [last], tens) == "some"
-    assert _verdict(f"{name} <= {-last}", [-last - 1], tens) == "some"
+def _verdict(text: str, values: list[Any], *, name: str) -> str:
+    return verdict(text, Groups([[{name: value} for value in values]]))
 
 
 def test_nan_keeps_a_file_for_not_equal_and_for_nothing_else() -> None:
@@ -254,11 +156,7 @@ def test_nan_is_told_from_numbers_and_from_null() -> None:
 
 
 def _vaguely(text: str, values: list[Any], name: str, vague: Vague) -> str:
-    groups = Groups([[{name: value} for value in values]], [{name: vague}])
-    bound = bind(parse_predicate(text), SCHEMA)
-    if must_match(bound, groups)[0]:
-        return "all"
-    return "some" if may_match(bound, groups)[0] else "none"
+    return verdict(text, Groups([[{name: value} for value in values]], [{name: vague}]))
 
 
 def test_uncounted_nan_may_be_there() -> None:
@@ -291,7 +189,7 @@ def test_one_known_bound_proves_what_it_can() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "values", "verdict"),
+    ("text", "values", "expected"),
     [
         ("string LIKE 'ab%'", ["a", "ab"], "some"),
         ("string LIKE 'ab%'", ["ab", "abz"], "all"),
@@ -310,13 +208,13 @@ def test_one_known_bound_proves_what_it_can() -> None:
     ],
 )
 def test_like_is_decided_by_its_prefix_or_by_a_single_value(
-    text: str, values: list[Any], verdict: str
+    text: str, values: list[Any], expected: str
 ) -> None:
-    assert _verdict(text, values, name="string") == verdict
+    assert _verdict(text, values, name="string") == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "verdict"),
+    ("text", "expected"),
     [
         ("long IS NULL", "all"),
         ("long IS NOT NULL", "none"),
@@ -326,9 +224,9 @@ def test_like_is_decided_by_its_prefix_or_by_a_single_value(
         ("long != 5.5", "none"),
     ],
 )
-def test_column_that_a_file_lacks_is_null_whatever_else_is_said(text: str, verdict: str) -> None:
+def test_column_that_a_file_lacks_is_null_whatever_else_is_said(text: str, expected: str) -> None:
     vague = Vague(nulls=True, missing=True)
-    assert _vaguely(text, [None, None], "long", vague) == verdict
+    assert _vaguely(text, [None, None], "long", vague) == expected
 
     class Contradiction(Groups):
         def null_count(self, field_id: int) -> Any:
@@ -336,7 +234,7 @@ def test_column_that_a_file_lacks_is_null_whatever_else_is_said(text: str, verdi
 
     bound = bind(parse_predicate(text), SCHEMA)
     groups = Contradiction([[{"long": None}]], [{"long": Vague(missing=True)}])
-    assert must_match(bound, groups).tolist() == [verdict == "all"]
+    assert must_match(bound, groups).tolist() == [expected == "all"]
 
 
 def test_null_is_never_vouched_for() -> None:
@@ -351,27 +249,6 @@ def test_either_zero_is_found_by_the_other() -> None:
     assert _verdict("double = 0", [-0.0], name="double") == "all"
     assert _verdict("double = -0e0", [0.0], name="double") == "all"
     assert _verdict("double < 0", [-0.0], name="double") == "none"
-
-
-@pytest.mark.parametrize("transform", ["year", "month", "day", "hour"])
-def test_first_and_last_partition_of_a_type_end_where_the_type_does(transform: str) -> None:
-    split = Split("timestamp_ns", TransformName(transform))
-    first, last = [-(1 << 63)], [(1 << 63) - 1]
-    assert _verdict("timestamp_ns > '2000-01-01'", last, split) == "all"
-    assert _verdict("timestamp_ns >= '2262-04-11T23:47:16.854775807'", last, split) == "some"
-    assert _verdict("timestamp_ns < '2000-01-01'", last, split) == "none"
-    assert _verdict("timestamp_ns < '2000-01-01'", first, split) == "all"
-    assert _verdict("timestamp_ns <= '1677-09-21T00:12:43.145224192'", first, split) == "some"
-    assert _verdict("timestamp_ns > '2000-01-01'", first, split) == "none"
-
-
-def test_hours_beyond_the_type_of_hours_are_in_its_last_partition() -> None:
-    hour = Split("timestamp", TransformName.HOUR)
-    for value, op in [((1 << 63) - 1, Op.GE), (-(1 << 63), Op.LE)]:
-        bound = BoundCompare(IDS["timestamp"], KINDS["timestamp"], op, value)
-        groups = Groups([[{"timestamp": value}]], [{"timestamp": _UNKNOWN}], [hour])
-        assert may_match(bound, groups).tolist() == [True]
-        assert must_match(bound, groups).tolist() == [False]
 
 
 def test_bounds_of_a_column_widened_since_are_compared_exactly() -> None:
@@ -390,6 +267,37 @@ def test_bounds_of_a_column_widened_since_are_compared_exactly() -> None:
     assert must_match(narrow, Widened([[{"int": 7}]])).tolist() == [True]
     no = bind(parse_predicate("int IN (1, 8) OR int > 9"), SCHEMA)
     assert may_match(no, Widened([[{"int": 7}]])).tolist() == [False]
+
+
+@given(cases())
+@settings(max_examples=20, derandomize=True, database=None)
+def test_nothing_known_keeps_every_file_unless_no_row_at_all_could_match(case: Case) -> None:
+    class Nothing(Groups):
+        def lower(self, field_id: int) -> None:
+            return None
+
+        upper = null_count = nan_count = missing = lower
+
+    node, known = case
+    bound, groups = bind(node, SCHEMA), Nothing(known.rows)
+    may, must = may_match(bound, groups), must_match(bound, groups)
+    assert len(set(may.tolist())) == len(set(must.tolist())) == 1
+    found = [truth(node, row, KINDS) is True for group in known.rows for row in group]
+    assert may[0] or not any(found)
+    assert not must[0] or all(found)
+
+
+def test_nothing_known_of_a_column_vouches_for_nothing() -> None:
+    class Nothing(Groups):
+        def null_count(self, field_id: int) -> None:
+            return None
+
+        nan_count = null_count
+
+    for text in ("double != 5", "double IS NOT NULL", "double IS NOT NAN", "double < 5"):
+        bound, groups = bind(parse_predicate(text), SCHEMA), Nothing([[{"double": 1.0}]])
+        assert must_match(bound, groups).tolist() == [False], text
+        assert may_match(bound, groups).tolist() == [True], text
 
 
 def test_no_groups_give_no_answers() -> None:

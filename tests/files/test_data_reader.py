@@ -20,6 +20,7 @@ from lakebed.errors import (
     UnsafePathError,
 )
 from lakebed.expr.arrow import filter_mask
+from lakebed.expr.bound import BoundConstant
 from lakebed.files import data_reader
 from lakebed.files.data_reader import count_matching, output_schema, read_files
 from lakebed.files.data_writer import WriterOptions
@@ -276,8 +277,8 @@ def test_counting_without_predicate_opens_nothing_and_a_constant_one_is_heeded(
     known: dict[str, Any] = {"metadata": tables.METADATA, "schema": tables.SCHEMA}
     ghost = DataFile(path="data/ghost.parquet", row_count=5, size_bytes=9)
     assert count_matching(store, [*files, ghost], where=None, **known) == tables.ROW_COUNT + 5
-    assert count_matching(store, files, where=tables.bound("1 = 2"), **known) == 0
-    assert count_matching(store, files, where=tables.bound("1 = 1"), **known) == tables.ROW_COUNT
+    assert count_matching(store, files, where=BoundConstant(False), **known) == 0
+    assert count_matching(store, files, where=BoundConstant(True), **known) == tables.ROW_COUNT
 
 
 # --------------------------------------------------------------------------------------- damage
@@ -304,7 +305,7 @@ def test_a_file_that_is_not_the_one_described_is_refused(
 ) -> None:
     (file,) = tables.stored(store, tables.rows())
     for where in (None, "status < 9"):
-        with pytest.raises(BadDataFileError, match="where the manifest says|damaged"):
+        with pytest.raises(BadDataFileError, match="where the manifest says"):
             read(store, [changed(file, **wrong)], where)
 
 

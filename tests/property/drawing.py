@@ -16,6 +16,7 @@ from tests.property.recipes import (
     Remove,
     Rename,
     Repartition,
+    Rollback,
     Step,
     Widen,
 )
@@ -40,6 +41,8 @@ class _Drawer:
         self._next_key = ROW + 1
         self._next_row = 0
         self._numbers: list[int] = []
+        self._steps: list[Step] = []
+        self._past: list[tuple[dict[int, Column], dict[int, list[Any]], set[int]]] = []
 
     def recipe(self) -> Recipe:
         chance = self._chance
@@ -47,18 +50,35 @@ class _Drawer:
         self._columns[ROW] = Column(ROW, "row", KINDS["long"])
         first += [self._add() for _ in range(chance.choice([1, 2, 3, 4]))]
         parts = self._parts() if chance.random() < 0.65 else ()
-        steps: list[Step] = [self._append()]
+        self._remember()
+        self._take(self._append())
         for _ in range(chance.randrange(6)):
-            steps += [step for step in (self._evolution(),) if step is not None]
-            steps.append(self._append())
+            self._take(self._evolution())
+            self._take(self._append())
         return Recipe(
             columns=tuple(first),
-            steps=tuple(steps),
+            steps=tuple(self._steps),
             parts=parts,
             tail_max=chance.choice([16, 1, 2]),
-            is_large=chance.random() < 0.4,
+            is_large=chance.random() < 0.25,
             row_group_rows=chance.choice([1, 2, 5, 1_000_000]),
         )
+
+    def _take(self, step: Step | None) -> None:
+        if step is not None:
+            self._steps.append(step)
+            self._remember()
+
+    def _remember(self) -> None:
+        palettes = {key: list(values) for key, values in self._palettes.items()}
+        self._past.append((dict(self._columns), palettes, set(self._current)))
+
+    def _rollback(self) -> Rollback:
+        count = self._chance.randrange(len(self._past))
+        columns, palettes, current = self._past[count]
+        self._columns, self._current = dict(columns), set(current)
+        self._palettes = {key: list(values) for key, values in palettes.items()}
+        return Rollback(count)
 
     # --------------------------------------------------------------------------------- columns
 
@@ -79,7 +99,8 @@ class _Drawer:
     def _evolution(self) -> Step | None:
         chance = self._chance
         keys = [key for key in self._columns if key != ROW]
-        match chance.choice(["none", "none", "none", "add", "rename", "drop", "widen", "parts", "rm"]):
+        words = "none none none add rename drop widen widen parts remove back"
+        match chance.choice(words.split()):
             case "add" if len(self._columns) < 7:
                 return self._add()
             case "rename":
@@ -95,7 +116,9 @@ class _Drawer:
                 return self._widen()
             case "parts":
                 return Repartition(self._parts())
-            case "rm":
+            case "back":
+                return self._rollback()
+            case "remove":
                 columns = list(self._columns.values())
                 values = {ROW: self._numbers, **self._palettes}
                 return Remove(Drawing(chance, columns, values).predicate())
@@ -169,9 +192,7 @@ class _Drawer:
             case _:
                 some = palette
         nulls = chance.choice([0.0, 0.0, 0.3])
-        return [
-            None if chance.random() < nulls else chance.choice(some) for _ in range(count)
-        ]
+        return [None if chance.random() < nulls else chance.choice(some) for _ in range(count)]
 
 
 def _order(value: Any) -> Any:

@@ -176,7 +176,10 @@ def _leaf_truth(leaf: Predicate, value: Any, kind: Kind) -> bool | None:
             found = [_compared(exact(value, kind), "=", each) for each in constants]
             return True if True in found else None if None in found else False
         case Between(low=low, high=high):
-            ends = _compared(exact(value, kind), ">=", low), _compared(exact(value, kind), "<=", high)
+            ends = (
+                _compared(exact(value, kind), ">=", low),
+                _compared(exact(value, kind), "<=", high),
+            )
             return False if False in ends else None if None in ends else True
     raise AssertionError(f"{leaf} is not a leaf")
 

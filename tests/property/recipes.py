@@ -76,7 +76,14 @@ class Remove:
     predicate: Predicate
 
 
-Step = Append | Add | Rename | Drop | Widen | Repartition | Remove
+@dataclass(frozen=True)
+class Rollback:
+    """Back to the table as it was after so many steps, columns and partitions included."""
+
+    step_count: int
+
+
+Step = Rollback | Append | Add | Rename | Drop | Widen | Repartition | Remove
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,14 @@ class Built:
     table: Table
     columns: dict[int, Column] = field(default_factory=dict)
     rows: dict[int, dict[int, Any]] = field(default_factory=dict)  # by row number
+    past: list[tuple[int, dict[int, Column], dict[int, dict[int, Any]]]] = field(
+        default_factory=list
+    )
+
+    def remember(self) -> None:
+        """Keep what the table is now, for a rollback."""
+        rows = {number: dict(row) for number, row in self.rows.items()}
+        self.past.append((self.table.version, dict(self.columns), rows))
 
     def matching(self, predicate: Predicate) -> set[int]:
         """The numbers of the rows for which the predicate is true."""
@@ -141,8 +156,10 @@ def build(recipe: Recipe) -> Built:
         properties={"write.parquet.row-group-limit": str(recipe.row_group_rows)},
     )
     built = Built(table, columns)
+    built.remember()
     for step in recipe.steps:
         _take(built, step)
+        built.remember()
     return built
 
 
@@ -157,7 +174,7 @@ def _spec(parts: tuple[tuple[str, int, int], ...], columns: Columns) -> list[str
     return texts
 
 
-def _take(built: Built, step: Step) -> None:
+def _take(built: Built, step: Step) -> None:  # noqa: C901 - one case for each kind of step
     table, columns = built.table, built.columns
     match step:
         case Append(rows=rows):
@@ -182,6 +199,11 @@ def _take(built: Built, step: Step) -> None:
                     stored[key] = float(stored[key])
         case Repartition(parts=parts):
             table.evolve().partition_by(_spec(parts, columns)).commit()
+        case Rollback(step_count=count):
+            version, was, rows = built.past[count]
+            table.rollback(version)
+            built.columns = dict(was)
+            built.rows = {number: dict(row) for number, row in rows.items()}
         case Remove(predicate=predicate):
             gone = built.matching(predicate)
             table.delete(sql_of(predicate, columns))

@@ -36,7 +36,10 @@ class World:
         self.store = FaultyStore(self.inner, self.faults)
 
     def run(self, body: Callable[[], object]) -> BaseException | None:
-        self.scheduler.run({"a": lambda: body() and None})
+        def whole() -> None:
+            body()
+
+        self.scheduler.run({"a": whole})
         return self.scheduler.actors[0].error
 
     def create(self) -> BaseException | None:

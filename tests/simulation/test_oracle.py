@@ -156,6 +156,8 @@ def sound() -> Story:
     repeat.result, repeat.is_repeated, repeat.ended = Result.COMMITTED, True, author.history.tick()
     repeat.versions, repeat.commit_id = {T: 8}, "c8"
     author.history.begin("w3", Kind.APPEND, {T: add(row(9, 9))})  # 14: died, and nothing came of it
+    idle = author.history.begin("w3", Kind.DELETE, {T: Part(key=7)})  # 15
+    idle.result, idle.versions, idle.ended = Result.IDLE, {T: 11}, author.history.tick()
     return author.story()
 
 
@@ -225,6 +227,10 @@ SPOILT: list[tuple[str, Callable[[Story], Any]]] = [
     ("committed_is_there", lambda s: s.attempt(4).versions.pop(U)),
     ("committed_is_there", lambda s: s.relink(T, 8, token=("app", 3))),
     ("committed_is_there", lambda s: s.relink(T, 3, serial=14)),
+    ("idle_was_right", lambda s: s.attempt(15).versions.update({T: 12})),
+    ("idle_was_right", lambda s: s.attempt(15).versions.update({T: 9})),
+    ("idle_was_right", lambda s: s.attempt(15).parts.update({T: Part(key=3)})),
+    ("failed_is_not_there", lambda s: s.relink(T, 11, serial=15)),
     ("failed_is_not_there", lambda s: setattr(s.attempt(12), "result", Result.FAILED)),
     ("failed_is_not_there", lambda s: setattr(s.attempt(8), "is_repeated", True)),
     ("transactions_are_whole", lambda s: s.ending.chains[U].pop()),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakebed.catalog.memory import MemoryCatalog
-from lakebed.commit import committer, rebase, stage, swap, token
+from lakebed.commit import committer, conflict, rebase, stage, swap, token
 from lakebed.commit.manifest_list import ManifestList
 from lakebed.errors import CommitUnknownError, UnavailableError
 from lakebed.files.delta import Delta
@@ -46,7 +46,8 @@ def tables_one_after_the_other(patch: Patch) -> None:
     whole = MemoryCatalog.swap
 
     def swap_each(self: MemoryCatalog, moves: Sequence[Move]) -> bool:
-        return all([whole(self, [move]) for move in moves])
+        made = [whole(self, [move]) for move in moves]
+        return all(made)
 
     patch.setattr(MemoryCatalog, "swap", swap_each)
 
@@ -105,14 +106,12 @@ def unchanged_head_is_lost(patch: Patch) -> None:
 
 def unknown_deletes(patch: Patch) -> None:
     """The files of an attempt are cleaned up although nobody knows whether it was made."""
-    real = committer.decide
 
     def decide(catalog: Any, moves: Sequence[Move], **more: Any) -> bool:
         try:
-            return real(catalog, moves, **more)
+            return swap.decide(catalog, moves, **more)
         except CommitUnknownError:
-            for move in moves:
-                victims.append(move.new.snapshot_path)
+            victims.extend(move.new.snapshot_path for move in moves)
             raise
 
     victims: list[str] = []
@@ -154,10 +153,9 @@ def missing_files_are_removed_in_silence(patch: Patch) -> None:
 
 def appends_never_conflict(patch: Patch) -> None:
     """The serializable level is not kept: what was read may have been added to."""
-    real = rebase.check
 
     def check(mine: Any, theirs: Delta, may_match: Any) -> Any:
-        return real(mine, Delta(theirs.snapshot, (), theirs.removed), may_match)
+        return conflict.check(mine, Delta(theirs.snapshot, (), theirs.removed), may_match)
 
     patch.setattr(rebase, "check", check)
 

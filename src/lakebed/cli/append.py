@@ -4,7 +4,7 @@ import click
 
 from lakebed.cli.group import command
 from lakebed.cli.incoming import incoming
-from lakebed.cli.progress import progress
+from lakebed.cli.progress import byte_progress
 from lakebed.cli.readers import BATCH_ROW_COUNT, FileFormat, Reading
 from lakebed.cli.reports import commit_record, commit_sentence, parse_token
 from lakebed.cli.session import Session
@@ -44,7 +44,7 @@ def append(
     stream or JSON lines from standard input. Columns that the table lacks are added to it.
     """
     parsed = parse_token(token)
-    table = session.table(name)
+    table = session.table(name, changing=True)
     reading = Reading(
         wanted=table.arrow_schema,
         batch_rows=batch_rows,
@@ -53,6 +53,6 @@ def append(
     )
     rows = incoming(files, reading)
     output = session.output
-    with progress(f"append to {name}", rows.size_bytes, quiet=output.quiet) as advance:
+    with byte_progress(f"append to {name}", rows.size_bytes, quiet=session.quiet) as advance:
         commit = table.append(rows.reader(advance), token=parsed)
     output.done(commit_record(name, commit), commit_sentence(name, commit))

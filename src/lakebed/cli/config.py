@@ -28,6 +28,7 @@ _FILE_SIZE_BYTES_MAX = 1 << 20
 _SECRET_NAME = re.compile(
     r"secret|password|passwd|token|key|credential|sas|signature", re.IGNORECASE
 )
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PASSWORD_IN_URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/@:]*):[^@/]*@")
 _SECRET_IN_QUERY = re.compile(r"([?&](?:password|sslpassword)=)[^&]*", re.IGNORECASE)
 
@@ -68,6 +69,14 @@ def masked(name: str, value: str) -> str:
     if name and _SECRET_NAME.search(name) and value:
         return "****"
     return _SECRET_IN_QUERY.sub(r"\1****", _PASSWORD_IN_URI.sub(r"\1:****@", value))
+
+
+def local_path(uri: str) -> Path | None:
+    """The file or directory that a catalog's URI names on this machine; None if it is elsewhere."""
+    for prefix in ("sqlite:///", "file://"):
+        if uri.startswith(prefix):
+            return Path(uri.removeprefix(prefix))
+    return None if _SCHEME.match(uri) else Path(uri)
 
 
 def config_paths(cwd: Path, env: Mapping[str, str]) -> list[Path]:

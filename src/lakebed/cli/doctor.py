@@ -7,6 +7,7 @@ import click
 
 from lakebed.cli.failure import ExitCode
 from lakebed.cli.group import Lazy, LazyGroup, command
+from lakebed.cli.progress import working
 from lakebed.cli.session import Session
 from lakebed.cli.text import escape, plural
 
@@ -36,7 +37,9 @@ def store(session: Session, uri: str) -> None:
     from lakebed.storage.doctor import probe_store
     from lakebed.storage.open import open_store
 
-    report = probe_store(open_store(uri, session.settings.options()), ids=SystemIds())
+    place = open_store(uri, session.settings.options())
+    with working(f"race at {uri}", quiet=session.quiet):
+        report = probe_store(place, ids=SystemIds())
     sound = f"is fit for commits: one winner in each of {plural(report.race_count, 'race')}"
     conclude(session, uri, asdict(report), sound=sound)
 
@@ -46,8 +49,16 @@ def store(session: Session, uri: str) -> None:
 @click.pass_obj
 def table(session: Session, name: str) -> None:
     """Verify the table NAME: each metadata file reads, each data file is there."""
-    report = session.catalog().doctor(name)
-    conclude(session, name, asdict(report), sound="is sound")
+    session.table(name)  # a name that is not there is told in the same words everywhere
+    with working(f"verify {name}", quiet=session.quiet):
+        report = session.catalog().doctor(name)
+    looked_at = (
+        f"{plural(report.snapshot_count, 'version')}, "
+        f"{plural(report.manifest_count, 'manifest')}, {plural(report.file_count, 'data file')}"
+    )
+    spare = plural(report.unlisted_count, "file")
+    left_over = f"; {spare} that no version lists" if report.unlisted_count else ""
+    conclude(session, name, asdict(report), sound=f"is sound: {looked_at}{left_over}")
 
 
 def conclude(session: Session, subject: str, report: dict[str, Any], *, sound: str) -> None:

@@ -1,5 +1,6 @@
 """What a command says and returns when it did not succeed: two lines and a stable exit code."""
 
+import shlex
 from enum import IntEnum
 
 from lakebed.cli.text import escape
@@ -39,7 +40,7 @@ Exit codes:
   3    another commit came first; nothing was changed: try again
   4    the commit's outcome is unknown: ask `lakebed resolve`
   5    storage or catalog unavailable: try again later
-  6    doctor or rebuild found problems
+  6    doctor or rebuild found problems, or resolve found that the commit failed
   130  interrupted; 141 the reader of the output went away
 """
 
@@ -72,11 +73,48 @@ def describe(message: str, hint: str = "") -> str:
     return "\n".join(lines)
 
 
+def said(error: LakebedError) -> str:
+    """The message in one line; a predicate's lines with the caret make way for the position."""
+    if "position" in error.fields and "\n" in error.message:
+        lines = error.message.split("\n")
+        return f"{lines[0]}: {lines[-1]}"
+    return error.message
+
+
 def next_step(error: LakebedError) -> str:
     """The hint of an error in words of the command line."""
     if isinstance(error, CommitUnknownError) and error.commit_id:
         return (
-            f"lakebed resolve {error.commit_id} tells whether it is in; "
+            f"{_resolve_call(error)} tells whether it is in; "
             "an append with the same --token can be repeated at no risk"
         )
-    return error.hint
+    hint = error.hint
+    for call, option in _IN_PYTHON:
+        hint = hint.replace(call, option)
+    return hint
+
+
+def _resolve_call(error: CommitUnknownError) -> str:
+    """The command that asks for this commit; what it was to follow allows a definite answer."""
+    call = ["lakebed", "resolve", error.commit_id]
+    table, base = error.fields.get("table"), error.fields.get("base_version")
+    if isinstance(table, str) and isinstance(base, int):
+        call += ["--table", table, "--after", str(base)]
+    return shlex.join(call)
+
+
+# What the library's hints call by its Python name, as it is called here.
+_IN_PYTHON = (
+    ("evolve().partition_by([…])", "lakebed evolve --partition-by"),
+    (
+        "inspect.manifests() lists them",
+        "`lakebed inspect-manifest` with the table alone lists them",
+    ),
+    ("connect(uri, warehouse=…)", "--warehouse URI"),
+    ("with warehouse=…", "with --warehouse"),
+    ("Leave `warehouse` out", "Leave --warehouse out"),
+    ("Leave `location` out", "Leave --location out"),
+    ("Open it again: catalog.table(name)", "Run the command again"),
+    ("Open the table again: catalog.table(name)", "Run the command again"),
+    ("append()", "lakebed append"),
+)

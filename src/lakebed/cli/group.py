@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from lakebed.cli.config import FORMATS
-from lakebed.cli.failure import ExitCode, describe, exit_code, next_step
+from lakebed.cli.failure import ExitCode, describe, exit_code, next_step, said
 from lakebed.cli.session import Session
 from lakebed.cli.writing import flush
 from lakebed.errors import LakebedError
@@ -104,11 +104,15 @@ class LazyGroup(click.Group):
         except click.ClickException as error:
             code = _fail(session, error.format_message(), "", ExitCode.REQUEST)
         except click.Abort:
-            code = _fail(session, "interrupted", "", ExitCode.INTERRUPTED)
+            asked = f"lakebed history {session.changing} tells whether it was committed"
+            hint = asked if session.changing else ""
+            code = _fail(session, "interrupted", hint, ExitCode.INTERRUPTED)
         except click.exceptions.Exit as error:  # from the last flush
             code = error.exit_code
         except LakebedError as error:
-            code = _fail(session, error.message, next_step(error), exit_code(error))
+            code = _fail(session, said(error), next_step(error), exit_code(error))
+        finally:
+            session.close()
         sys.exit(code if isinstance(code, int) else ExitCode.OK)
 
 

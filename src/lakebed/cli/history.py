@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakebed.cli.group import command
-from lakebed.cli.output import Column
+from lakebed.cli.output import Column, Form
 from lakebed.cli.session import Session
 from lakebed.cli.text import count, escape, iso_time, when
 
 if TYPE_CHECKING:
     from lakebed.format.snapshot import Snapshot
+
+
+TERMINAL_VERSION_COUNT = 50
 
 
 def _change(sign: str) -> Any:
@@ -41,9 +44,17 @@ COLUMNS = (
 @click.option("--limit", type=click.IntRange(min=1), help="Only the newest N versions.")
 @click.pass_obj
 def history(session: Session, name: str, limit: int | None) -> None:
-    """List the versions of the table NAME, the newest first."""
-    snapshots = session.table(name).history()
-    session.output.rows(COLUMNS, [snapshot_record(snapshot) for snapshot in snapshots[:limit]])
+    """List the versions of the table NAME, the newest first.
+
+    A terminal shows the newest 50 unless --limit says otherwise; a pipe or file gets all.
+    """
+    output = session.output
+    is_cut = limit is None and output.terminal and output.form is Form.TABLE
+    most = TERMINAL_VERSION_COUNT if is_cut else limit
+    found = [snapshot_record(snapshot) for snapshot in session.table(name).history(most)]
+    output.rows(COLUMNS, found)
+    if is_cut and found and found[-1]["version"] > 0:
+        output.notice(f"newest {most} versions; --limit N shows more, --output csv all")
 
 
 def snapshot_record(snapshot: "Snapshot") -> dict[str, Any]:

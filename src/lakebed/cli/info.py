@@ -1,17 +1,23 @@
 """`lakebed info`: a card of one table, or one line for each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lakebed.cli.failure import ExitCode
 from lakebed.cli.group import command
 from lakebed.cli.output import Column, Output
 from lakebed.cli.session import Session
 from lakebed.cli.text import age, count, escape, iso_time, pad, plural, size, when, width
-from lakebed.cli.values import plain_column, plain_value
+from lakebed.cli.values import plain_column
+from lakebed.errors import BadTableError, NotFoundError, StorageError
 
 if TYPE_CHECKING:
+    from lakebed.format.schema import Schema
+    from lakebed.format.snapshot import Snapshot
+    from lakebed.table.catalog import Catalog
+    from lakebed.table.scan import Scan
     from lakebed.table.table import Table
 
 _MEGABYTE = 1_000_000
@@ -23,13 +29,23 @@ _SIZE_CLASSES = (  # label, size in bytes below which a file belongs to it
 )
 _BARS = " ▁▂▃▄▅▆▇█"
 
+
+def _known(show: Callable[[int], str]) -> Callable[[Any], str]:
+    """The same for a number that a damaged table does not tell."""
+    return lambda value: "?" if value is None else show(value)
+
+
+def _if_any(problem: str | None) -> str:
+    return escape(problem or "")
+
+
 LIST_COLUMNS = (
     Column(key="name", title="name"),
-    Column(key="version", title="version", show=count, right=True),
-    Column(key="rows", title="rows", show=count, right=True),
-    Column(key="bytes", title="size", show=size, right=True),
-    Column(key="files", title="files", show=count, right=True),
-    Column(key="last_commit_ms", title="last commit", show=when),
+    Column(key="version", title="version", show=_known(count), right=True),
+    Column(key="rows", title="rows", show=_known(count), right=True),
+    Column(key="bytes", title="size", show=_known(size), right=True),
+    Column(key="files", title="files", show=_known(count), right=True),
+    Column(key="last_commit_ms", title="last commit", show=_known(when)),
     Column(key="last_commit"),
 )
 
@@ -40,23 +56,43 @@ LIST_COLUMNS = (
 def info(session: Session, name: str | None) -> None:
     """Show what the table NAME holds; without NAME, one line for each table.
 
-    All of it comes from metadata; no data file is opened.
+    All of it comes from metadata, but for times in files without statistics.
     """
     if name is None:
-        catalog = session.catalog()
-        lines = (line_record(catalog.table(found)) for found in sorted(catalog.tables()))
-        session.output.rows(LIST_COLUMNS, lines)
+        _list(session)
         return
     record = table_record(session.table(name))
     now_ms = session.clock.now_ms()
     session.output.record(record, lambda: card(record, session.output, now_ms))
 
 
-def line_record(table: "Table") -> dict[str, Any]:
-    """One table in a list."""
-    snapshot = table.current_snapshot()
+def _list(session: Session) -> None:
+    """One line for each table; a damaged one must not hide the others."""
+    catalog = session.catalog()
+    lines = [_line(catalog, name) for name in sorted(catalog.tables())]
+    found = [line for line in lines if line is not None]
+    is_sound = all(line["problem"] is None for line in found)
+    shown = Column(key="problem", title="" if is_sound else "problem", show=_if_any)
+    session.output.rows((*LIST_COLUMNS, shown), found)
+    if not is_sound:
+        raise click.exceptions.Exit(ExitCode.PROBLEMS)
+
+
+def _line(catalog: "Catalog", name: str) -> dict[str, Any] | None:
+    """One table in a list, or None if it was dropped since the list was made."""
+    try:
+        return line_record(catalog.table(name).current_snapshot()) | {"problem": None}
+    except NotFoundError:
+        return None
+    except (BadTableError, StorageError) as error:
+        unknown = dict.fromkeys(column.key for column in LIST_COLUMNS)
+        return unknown | {"name": name, "problem": error.message}
+
+
+def line_record(snapshot: "Snapshot") -> dict[str, Any]:
+    """The numbers of a version."""
     return {
-        "name": table.name,
+        "name": snapshot.table_name,
         "version": snapshot.version,
         "rows": snapshot.summary.total_rows,
         "bytes": snapshot.summary.total_bytes,
@@ -67,9 +103,12 @@ def line_record(table: "Table") -> dict[str, Any]:
 
 
 def table_record(table: "Table") -> dict[str, Any]:
-    """All that is known of a table, for programs."""
-    snapshot, metadata, schema = table.current_snapshot(), table.metadata, table.schema
-    return line_record(table) | {
+    """All that is known of one version of a table, for programs."""
+    head = table.head()
+    snapshot, metadata = head.snapshot, head.metadata
+    schema = metadata.schema(snapshot.schema_id)
+    scan = table.scan(as_of=snapshot.version)
+    return line_record(snapshot) | {
         "last_operation": str(snapshot.operation),
         "snapshot_id": snapshot.snapshot_id,
         "table_id": metadata.table_id,
@@ -80,37 +119,42 @@ def table_record(table: "Table") -> dict[str, Any]:
             {"id": f.id, "name": f.name, "type": str(f.type), "required": f.required, "doc": f.doc}
             for f in schema.fields
         ],
-        "partition_by": table.spec.describe(schema),
-        "time_range": _time_range(table),
+        "partition_by": metadata.spec(snapshot.spec_id).describe(schema),
+        "time_range": _time_range(scan, schema),
         "tags": dict(sorted(metadata.tags.items())),
         "properties": dict(sorted(metadata.properties.items())),
-        "file_sizes": _file_sizes(table),
+        "file_sizes": _file_sizes(scan),
     }
 
 
-def _time_range(table: "Table") -> dict[str, Any] | None:
+def _time_range(scan: "Scan", schema: "Schema") -> dict[str, Any] | None:
     """From the first to the last moment in the first column that holds moments."""
     from lakebed.format.types import TIMESTAMPS, Primitive
 
-    for field in table.schema.fields:
+    for field in schema.fields:
         if isinstance(field.type, Primitive) and field.type.kind in TIMESTAMPS:
-            scan = table.scan()
             first, last = (_moment(value) for value in (scan.min(field.name), scan.max(field.name)))
-            return {"column": field.name, "min": first, "max": last} if first else None
+            return None if first is None else {"column": field.name, "min": first, "max": last}
     return None
 
 
 def _moment(value: Any) -> Any:
-    """A time as text; Arrow's own scalars keep nanoseconds."""
-    return plain_value(value)
+    """A time as `lakebed scan` shows it; Arrow's own scalars keep nanoseconds."""
+    import pyarrow as pa
+
+    return plain_column(pa.array([value], value.type))[0]
 
 
-def _file_sizes(table: "Table") -> list[dict[str, Any]]:
+def _file_sizes(scan: "Scan") -> list[dict[str, Any]]:
     """How many files there are of each size class."""
-    sizes = plain_column(table.inspect.files().column("size_bytes"))
+    import pyarrow.compute as pc
+
+    tables = [part.table.column("size_bytes") for part in scan.plan.parts]
     classes, counted = [], 0
     for label, below in _SIZE_CLASSES:
-        upto = len(sizes) if below is None else sum(1 for found in sizes if found < below)
+        upto = scan.plan.file_count
+        if below is not None:
+            upto = sum(pc.sum(pc.less(sizes, below)).as_py() or 0 for sizes in tables)
         classes.append({"class": label, "files": upto - counted})
         counted = upto
     return classes

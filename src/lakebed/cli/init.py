@@ -7,7 +7,7 @@ import click
 from lakebed.cli.group import command
 from lakebed.cli.guess import guess_schema
 from lakebed.cli.reports import pairs
-from lakebed.cli.schema_text import parse_schema
+from lakebed.cli.schema_text import parse_schema, split
 from lakebed.cli.session import Session
 from lakebed.cli.text import escape, plural
 from lakebed.errors import RequestError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     "--property", "properties", multiple=True, metavar="KEY=VALUE", help="A table property."
 )
 @click.option("--location", metavar="URI", help="Where the files go, if not in the warehouse.")
+@click.option("--description", metavar="TEXT", default="", help="A sentence for people.")
 @click.pass_obj
 def init(
     session: Session,
@@ -41,6 +42,7 @@ def init(
     partition_by: tuple[str, ...],
     properties: tuple[str, ...],
     location: str | None,
+    description: str,
 ) -> None:
     """Create the table NAME, as in plant.readings.
 
@@ -48,6 +50,11 @@ def init(
     Types: boolean int long float double decimal(p,s) date time timestamp timestamptz
            timestamp_ns timestamptz_ns string binary fixed[n] list<…> map<…> struct<…>
     """  # noqa: D301 (click reads \b)
+    from lakebed.format.schema import check_table_name
+
+    # What is wrong with the request is found before a new catalog is made for it.
+    check_table_name(name)
+    settings = pairs(properties, "--property")
     columns = _schema(schema, like)
     spec = [text for given in partition_by for text in split(given)]
     table = session.catalog(create=True).create_table(
@@ -55,8 +62,10 @@ def init(
         columns,
         partition_by=spec,
         location=location,
-        properties=pairs(properties, "--property"),
+        properties=settings,
+        description=description,
     )
+    partitions = table.spec.describe(table.schema)
     record = {
         "table": table.name,
         "version": table.version,
@@ -65,9 +74,9 @@ def init(
             {"name": f.name, "type": str(f.type), "required": f.required}
             for f in table.schema.fields
         ],
-        "partition_by": table.spec.describe(table.schema),
+        "partition_by": partitions,
     }
-    parts = f", partitioned by {', '.join(record['partition_by'])}" if spec else ""
+    parts = f", partitioned by {', '.join(partitions)}" if partitions else ""
     session.output.done(
         record,
         f"created {escape(table.name)} with {plural(len(table.schema.fields), 'column')}"
@@ -78,7 +87,7 @@ def init(
 def _schema(text: str | None, like: str | None) -> "pa.Schema":
     if (text is None) == (like is None):
         raise RequestError(
-            "a new table needs its columns",
+            "a new table needs its columns" if text is None else "the columns are given twice",
             hint='Give either --schema "ts timestamptz, value double" or --like FILE',
         )
     if like is not None:
@@ -87,15 +96,3 @@ def _schema(text: str | None, like: str | None) -> "pa.Schema":
     from lakebed.files.arrow_schema import to_arrow_schema
 
     return to_arrow_schema(parse_schema(text), field_ids=False)
-
-
-def split(text: str) -> list[str]:
-    """Split at commas that stand outside parentheses."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]

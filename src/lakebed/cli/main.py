@@ -1,5 +1,6 @@
 """The program `lakebed`: its commands and its last resort."""
 
+import os
 import sys
 from types import TracebackType
 
@@ -14,9 +15,10 @@ COMMANDS = {
     "init": Lazy("lakebed.cli.init:init", "Create a table.", _MAKE),
     "tables": Lazy("lakebed.cli.tables:tables", "List the tables.", _MAKE),
     "info": Lazy("lakebed.cli.info:info", "Show what a table holds.", _MAKE),
-    "evolve": Lazy("lakebed.cli.evolve:evolve", "Add, rename, drop and widen columns.", _MAKE),
+    "evolve": Lazy("lakebed.cli.evolve:evolve", "Change columns, partitioning, properties.", _MAKE),
     "drop": Lazy("lakebed.cli.drop:drop", "Remove a table.", _MAKE),
     "append": Lazy("lakebed.cli.append:append", "Append the rows of files.", _WRITE),
+    "delete": Lazy("lakebed.cli.delete:delete", "Remove the rows that match.", _WRITE),
     "commit": Lazy("lakebed.cli.commit:commit", "Adopt Parquet files named on stdin.", _WRITE),
     "tag": Lazy("lakebed.cli.tag:tag", "Name a version, or list the names.", _WRITE),
     "rollback": Lazy("lakebed.cli.rollback:rollback", "Go back to an earlier version.", _WRITE),
@@ -52,6 +54,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the program; the entry point of the package."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started the program
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (lives as long as it)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a poor terminal is no reason to fail

@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from lakebed.cli.spelling import as_meant, as_spelled, meant
 from lakebed.errors import RequestError
 
 if TYPE_CHECKING:
@@ -188,13 +189,18 @@ def _open_stream(stream: Stream, kind: FileFormat, reading: Reading, path: str) 
             case _:
                 raise RequestError("Parquet cannot be read from a pipe", hint="Give its path")
         on_error.pop_all()
-    batches = _sliced(_drained(reader, path, stream), reading.batch_rows)
+    schema = reader.schema
+    batches = _drained(reader, path, stream)
+    if kind in (FileFormat.CSV, FileFormat.JSON):
+        schema = as_meant(schema, reading.wanted)
+        batches = _drained(meant(reader, schema), path, stream)
 
     def close() -> None:
         reader.close()  # first, because it may be reading ahead
         stream.close()
 
-    return Opened(reader.schema, batches, _position(stream), close)
+    sliced = _sliced(batches, reading.batch_rows)
+    return Opened(schema, sliced, _position(stream), close)
 
 
 def _drained(reader: Any, path: str, stream: Any) -> Iterator["pa.RecordBatch"]:
@@ -249,9 +255,8 @@ def _open_csv(stream: Stream, reading: Reading) -> Any:
     import pyarrow as pa
     import pyarrow.csv as csv
 
-    wanted = {field.name: field.type for field in reading.wanted or pa.schema([])}
     convert = csv.ConvertOptions(
-        column_types=wanted,
+        column_types=as_spelled(reading.wanted or pa.schema([])),
         null_values=["", *reading.null_texts],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
@@ -264,7 +269,7 @@ def _open_json(stream: Stream, reading: Reading) -> Any:
     import pyarrow.json as json
 
     parse = json.ParseOptions(
-        explicit_schema=_unannotated(reading.wanted) if reading.wanted else None,
+        explicit_schema=as_spelled(reading.wanted) if reading.wanted else None,
         unexpected_field_behavior="infer",
     )
     lines: Any = pa.PythonFile(stream)
@@ -290,9 +295,3 @@ def _open_arrow(stream: Stream) -> Any:
             file.schema, (file.get_batch(i) for i in range(file.num_record_batches))
         )
     return pa.ipc.open_stream(pa.PythonFile(stream))
-
-
-def _unannotated(schema: "pa.Schema") -> "pa.Schema":
-    import pyarrow as pa
-
-    return pa.schema([field.remove_metadata() for field in schema])

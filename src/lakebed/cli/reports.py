@@ -6,7 +6,7 @@ from lakebed.cli.text import count, escape, iso_time, plural
 from lakebed.errors import RequestError
 
 if TYPE_CHECKING:
-    from lakebed.table.commit import Commit
+    from lakebed.commit.change import Commit
 
 
 def commit_record(name: str, commit: "Commit") -> dict[str, Any]:
@@ -32,6 +32,10 @@ def commit_sentence(name: str, commit: "Commit") -> str:
     place = f"{escape(name)} v{count(commit.version)}"
     if commit.repeated:
         return f"{place}: this token was already committed; nothing was written"
+    if commit.operation == "delete":  # Rows that were written again were not deleted.
+        net = commit.removed_rows - commit.added_rows
+        rewritten = f", {plural(commit.added_files, 'file')} rewritten" * bool(commit.added_files)
+        return f"{place}: delete -{plural(net, 'row')}{rewritten}{_tries(commit)}"
     changes = [
         f"{sign}{plural(number, noun)}"
         for sign, number, noun in (
@@ -42,8 +46,12 @@ def commit_sentence(name: str, commit: "Commit") -> str:
         )
         if number
     ]
-    tries = f" after {commit.attempts} attempts" if commit.attempts > 1 else ""
-    return f"{place}: {commit.operation} {' '.join(changes)}".rstrip() + tries
+    done = " ".join(changes) or ("without rows" if commit.operation == "append" else "")
+    return f"{place}: {commit.operation} {done}".rstrip() + _tries(commit)
+
+
+def _tries(commit: "Commit") -> str:
+    return f" after {commit.attempts} attempts" if commit.attempts > 1 else ""
 
 
 def point(text: str) -> int | str:

@@ -16,5 +16,5 @@ def rollback(session: Session, name: str, to: str) -> None:
 
     This is a new version; nothing is lost, and a second rollback undoes the first.
     """
-    commit = session.table(name).rollback(point(to))
+    commit = session.table(name, changing=True).rollback(point(to))
     session.output.done(commit_record(name, commit), commit_sentence(name, commit))

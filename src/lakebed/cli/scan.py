@@ -1,13 +1,19 @@
 """`lakebed scan`: rows of a table, as they are now or as they were."""
 
 import csv
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from lakebed.cli.group import command
+from lakebed.cli.progress import Advance, row_progress
 from lakebed.cli.reports import point
 from lakebed.cli.session import Session
 from lakebed.cli.text import count as grouped
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @command("scan")
@@ -45,8 +51,20 @@ def scan(
     if count:
         number = selected.count()
         session.output.record({"count": number}, lambda: [grouped(number)])
-    else:
-        session.output.arrow(selected.schema, selected.to_batches(), cut=limit is None)
+        return
+    most = selected.plan.row_count if limit is None else min(limit, selected.plan.row_count)
+    with row_progress(f"scan of {name}", most, quiet=session.quiet) as advance:
+        batches = counted(selected.to_batches(), advance)
+        session.output.arrow(selected.schema, batches, cut=limit is None)
+
+
+def counted(batches: Iterator["pa.RecordBatch"], advance: Advance) -> Iterator["pa.RecordBatch"]:
+    """The batches as they are; each one advances the bar when the next is asked for."""
+    row_count = 0
+    for batch in batches:
+        yield batch
+        row_count += batch.num_rows
+        advance(row_count, row_count)
 
 
 def names(texts: tuple[str, ...]) -> list[str] | None:

@@ -60,6 +60,18 @@ def parse_column(text: str) -> "Field":
     return column
 
 
+def split(text: str) -> list[str]:
+    """Split at commas that stand outside parentheses."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
 class _Reader:
     """Reads tokens from left to right; a token is its text and whether it was quoted."""
 

@@ -27,7 +27,9 @@ def show(session: Session) -> None:
     """Show each setting and where it came from; secrets are hidden."""
     columns = (
         Column(key="name", title="setting"),
-        Column(key="value", title="value", show=lambda value: escape(value or "-")),
+        Column(
+            key="value", title="value", show=lambda value: escape(value or "beside the catalog")
+        ),
         Column(key="source", title="from"),
     )
     rows = [

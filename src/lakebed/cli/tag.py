@@ -7,6 +7,7 @@ from lakebed.cli.output import Column
 from lakebed.cli.reports import commit_record, point
 from lakebed.cli.session import Session
 from lakebed.cli.text import count, escape
+from lakebed.errors import RequestError
 
 
 @command("tag")
@@ -21,8 +22,10 @@ def tag(session: Session, name: str, tag: str | None, at: str | None) -> None:
 
     Without TAG, list the tags.
     """
-    table = session.table(name)
+    table = session.table(name, changing=tag is not None)
     if tag is None:
+        if at is not None:
+            raise RequestError("--at needs a TAG", hint="Write: lakebed tag NAME TAG --at POINT")
         columns = (
             Column(key="tag", title="tag"),
             Column(key="version", title="version", show=count, right=True),

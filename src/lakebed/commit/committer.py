@@ -22,7 +22,13 @@ from lakebed.commit.rebase import check_conflicts
 from lakebed.commit.stage import Attempt, Context, stage
 from lakebed.commit.swap import decide
 from lakebed.commit.token import repeated_commit
-from lakebed.errors import CommitConflictError, LakebedError, RequestError, TokenError
+from lakebed.errors import (
+    CommitConflictError,
+    LakebedError,
+    RequestError,
+    TokenError,
+    UnavailableError,
+)
 from lakebed.files.metadata_files import MetadataFiles
 from lakebed.format.pointer import Pointer
 from lakebed.ids import Ids
@@ -116,14 +122,29 @@ class Committer:
         )
         attempts = run.stage(heads, context)
         run.write(attempts, with_snapshot=not self.catalog.decides_by_snapshot)
-        moves = [attempt.move for attempt in attempts]
-        if not decide(self.catalog, moves, policy=self._policy, clock=self._clock, ids=self._ids):
-            if not self.catalog.decides_by_snapshot:
-                run.discard(attempts)
+        if not self._decide(run, attempts):
             return None
         for target, attempt in zip(run.targets, attempts, strict=True):
             _remember(target.files, attempt)
         return [commit_of(attempt.snapshot, attempts=number) for attempt in attempts]
+
+    def _decide(self, run: "_Run", attempts: Sequence[Attempt]) -> bool:
+        """Swap; what is certain never to be made leaves no snapshot behind."""
+        moves = [attempt.move for attempt in attempts]
+        try:
+            is_made = decide(
+                self.catalog, moves, policy=self._policy, clock=self._clock, ids=self._ids
+            )
+        except UnavailableError:
+            self._discard(run, attempts)
+            raise
+        if not is_made:
+            self._discard(run, attempts)
+        return is_made
+
+    def _discard(self, run: "_Run", attempts: Sequence[Attempt]) -> None:
+        if not self.catalog.decides_by_snapshot:
+            run.discard(attempts)
 
     def _head(self, target: Target) -> Head:
         pointer = self.catalog.load(target.base.name)

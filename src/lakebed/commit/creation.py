@@ -1,5 +1,7 @@
 """The first version of a table, and its last: a tombstone."""
 
+from collections.abc import Iterable
+
 from lakebed.catalog.backend import CatalogBackend
 from lakebed.clock import Clock
 from lakebed.commit.actions import actions_of
@@ -7,7 +9,13 @@ from lakebed.commit.change import Change
 from lakebed.commit.head import Head
 from lakebed.commit.policy import RetryPolicy
 from lakebed.commit.stage import Context, path_of, pointer_to, stage
-from lakebed.errors import CommitConflictError, CommitUnknownError, UnavailableError
+from lakebed.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CommitUnknownError,
+    LakebedError,
+    UnavailableError,
+)
 from lakebed.files.metadata_files import MetadataFiles
 from lakebed.format.metadata import TableMetadata, encode_metadata, schema_document
 from lakebed.format.paths import table_path
@@ -83,6 +91,9 @@ class Founder:
             self._catalog.create(move)
         except CommitUnknownError as error:
             self._settle(pointer, error)
+        except (AlreadyExistsError, UnavailableError):
+            _discard(files, [path for path, _ in objects])
+            raise
         return pointer
 
     def drop(self, head: Head, files: MetadataFiles) -> Snapshot:
@@ -101,13 +112,21 @@ class Founder:
         except CommitUnknownError as error:
             self._settle(new, error)
             is_dropped = True
+        except UnavailableError:
+            self._discard_tombstone(files, new)
+            raise
         if not is_dropped:
+            self._discard_tombstone(files, new)
             raise CommitConflictError(
                 f"{head.pointer.name} was changed by another commit before it could be dropped",
                 hint="Nothing was changed. Try again",
                 table=head.pointer.name,
             )
         return attempt.snapshot
+
+    def _discard_tombstone(self, files: MetadataFiles, new: Pointer) -> None:
+        if not self._catalog.decides_by_snapshot:
+            _discard(files, [new.snapshot_path])
 
     def _context(self) -> Context:
         return Context(
@@ -129,3 +148,16 @@ class Founder:
                 pass
             self._clock.sleep_ms(self._policy.delay_ms(attempt, self._ids))
         raise unknown
+
+
+def _discard(files: MetadataFiles, paths: Iterable[str]) -> None:
+    """Delete what was written for a step that is known never to be made.
+
+    It would not harm, but `catalog rebuild` could take it for one that was. If that fails, so
+    be it.
+    """
+    for path in paths:
+        try:
+            files.store.delete(path)
+        except LakebedError:
+            return

@@ -26,6 +26,7 @@ from lakebed.files.arrow_schema import to_arrow_schema
 from lakebed.files.footer import mismatches
 from lakebed.files.parquet_layout import read_layout
 from lakebed.files.parquet_stats import GroupEvidence
+from lakebed.files.sized import sized
 from lakebed.format.datafile import DataFile
 from lakebed.format.metadata import TableMetadata
 from lakebed.format.paths import check_path
@@ -161,6 +162,9 @@ class _Run:
         filesystem, prefix = request.store.arrow_filesystem()
         if isinstance(filesystem, LocalFileSystem):
             self._check_links()
+        else:
+            sizes = {prefix + file.path: file.size_bytes for file in self._files}
+            filesystem = sized(filesystem, sizes)
         try:
             fragments = self._fragments(filesystem, prefix)
             if request.where is not None and self._is_large:

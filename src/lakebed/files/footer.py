@@ -41,7 +41,6 @@ from lakebed.format.types import (
 from lakebed.limits import COLUMN_COUNT_MAX, FOOTER_SIZE_BYTES_MAX
 from lakebed.storage.store import Store
 
-_ROW_GROUP_COUNT_MAX = 32_767  # Parquet numbers them with 16 bits
 _THRIFT_CONTAINER_SIZE_MAX = 1_000_000
 _CANNOT_ADOPT = "Write its rows with append() instead"
 
@@ -104,11 +103,9 @@ def _read_footer(store: Store, path: str, size_bytes: int) -> tuple[Layout, Any]
         raise BadDataFileError(
             f"{path} is not a readable Parquet file: {error}", path=path
         ) from error
-    if len(layout.groups) > _ROW_GROUP_COUNT_MAX or len(layout.leaves) > COLUMN_COUNT_MAX:
+    if len(layout.leaves) > COLUMN_COUNT_MAX:
         raise BadDataFileError(
-            f"{path} has {len(layout.groups)} row groups and {len(layout.leaves)} columns",
-            hint=f"At most {_ROW_GROUP_COUNT_MAX} and {COLUMN_COUNT_MAX} are allowed",
-            path=path,
+            f"{path} has {len(layout.leaves)} columns, more than {COLUMN_COUNT_MAX}", path=path
         )
     if not layout.row_count:
         raise SchemaMismatchError(f"{path} has no rows", hint="Leave it out", path=path)

@@ -27,7 +27,8 @@ _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TAIL_SIZE_BYTES = 8  # the footer's length in 4 bytes, then the magic
 _FILE_SIZE_BYTES_MIN = 12
 _ELEMENT_COUNT_MAX = 4 * COLUMN_COUNT_MAX  # of the schema, nested ones included
-_CHUNK_COUNT_MAX = 200_000
+_GROUP_COUNT_MAX = 32_767  # Parquet numbers them with 16 bits
+_CHUNK_COUNT_MAX = 100_000
 _WIDTHS = {BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
 _MAX_OLD, _MIN_OLD, _MAX, _MIN = 1, 2, 5, 6
 
@@ -137,7 +138,8 @@ class _Walk:
                 elif (number, kind) == (3, I64):
                     layout.row_count = cursor.signed()
                 elif (number, kind) == (4, LIST):
-                    layout.groups = [self._row_group() for _ in cursor.structs()]
+                    few = self._few(cursor.structs(), _GROUP_COUNT_MAX, "row groups")
+                    layout.groups = [self._row_group() for _ in few]
                 elif (number, kind) == (7, LIST):
                     layout.is_ordered = cursor.skip_list() > 0
                 else:

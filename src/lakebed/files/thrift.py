@@ -15,7 +15,7 @@ TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE = 1, 2, 3, 4, 5, 6, 7
 BINARY, LIST, SET, MAP, STRUCT, UUID = 8, 9, 10, 11, 12, 13
 
 _FIXED_SIZES = {BYTE: 1, DOUBLE: 8, UUID: 16}
-_STEP_COUNT_MAX = 4_000_000  # a hundred thousand column chunks; a few seconds
+_STEP_COUNT_MAX = 3_000_000  # fifty thousand column chunks; a few seconds
 _DEPTH_MAX = 16
 _VARINT_LENGTH_MAX = 10
 

@@ -62,12 +62,16 @@ class TableMetadata:
         return self.tags[name]
 
     def field_type(self, field_id: int) -> Primitive | None:
-        """The newest type a column had, also if it was dropped since; None if it is nested."""
-        for schema in reversed(self.schemas):
-            if field_id in schema.by_id:
-                kind = schema.by_id[field_id].type
-                return kind if isinstance(kind, Primitive) else None
-        return None
+        """The widest type a column had, also if it was dropped since; None if it is nested.
+
+        It holds every value of every file, also of those that a rollback has taken out of sight.
+        """
+        widest: Type | None = None
+        for schema in self.schemas:
+            field = schema.by_id.get(field_id)
+            if field is not None and (widest is None or can_widen(widest, field.type)):
+                widest = field.type
+        return widest if isinstance(widest, Primitive) else None
 
 
 def encode_metadata(metadata: TableMetadata) -> bytes:
@@ -251,12 +255,17 @@ def _complaints(metadata: TableMetadata) -> Iterator[str]:
 
 
 def _changed_types(schemas: tuple[Schema, ...]) -> Iterator[str]:
-    """Columns whose type became one that does not hold every value of the old one."""
-    newest: dict[int, Field] = {}
+    """Columns whose type became one that does not hold every value of the old one.
+
+    Only a rollback makes a column narrow again, and then it has a type that it had before.
+    """
+    known: dict[int, list[Type]] = {}  # ever wider
     for schema in schemas:
         for field in schema.fields:
-            old = newest.get(field.id, field).type
-            is_like = isinstance(old, Primitive) == isinstance(field.type, Primitive)
-            if not is_like or (isinstance(old, Primitive) and not can_widen(old, field.type)):
-                yield f"column {field.name!r} went from {old} to {field.type}"
-            newest[field.id] = field
+            types = known.setdefault(field.id, [field.type])
+            is_nested = not isinstance(types[-1], Primitive)
+            if is_nested and not isinstance(field.type, Primitive) or field.type in types:
+                continue
+            if is_nested or not can_widen(types[-1], field.type):
+                yield f"column {field.name!r} went from {types[-1]} to {field.type}"
+            types.append(field.type)

@@ -37,5 +37,5 @@ def extreme_from_metadata(
         unread += [entry.file for entry in to_entries(rest, part.spec)]
     if not found:
         return None, unread
-    both = pa.chunked_array([pa.array([scalar.as_py()], scalar.type) for scalar in found])
+    both = pa.chunked_array([pa.repeat(scalar, 1) for scalar in found])
     return pc.min_max(both)[which], unread

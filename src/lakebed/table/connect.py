@@ -11,6 +11,7 @@ from lakebed.clock import Clock, SystemClock
 from lakebed.commit.policy import RetryPolicy
 from lakebed.errors import RequestError
 from lakebed.ids import Ids, SystemIds
+from lakebed.require import require
 from lakebed.storage.open import open_store
 from lakebed.storage.store import Store
 from lakebed.table.catalog import Catalog
@@ -71,6 +72,7 @@ def _open(
             hint="Write sqlite:///warehouse/catalog.db, or sqlite:////absolute/path/catalog.db",
         )
     if uri.startswith(_POSTGRES):
+        require("psycopg", extra="postgres")
         from lakebed.catalog.postgres import PostgresCatalog
 
         return PostgresCatalog(uri), None

@@ -88,6 +88,14 @@ class Evolution:
                     hint="int goes to long or double, float to double, decimals to more digits",
                 )
             assert isinstance(wider, Primitive), "only primitive types widen"
+            widest = now.metadata.field_type(field.id)
+            assert widest is not None, "only primitive types widen"
+            if not can_widen(widest, wider) and not can_widen(wider, widest):
+                raise RequestError(
+                    f"{name!r} was widened to {widest} before a rollback, and {wider} does not "
+                    "hold every value of that",
+                    hint=f"Widen it to {widest}, or add another column",
+                )
             for spec in now.metadata.specs:
                 for each in spec.fields:
                     if each.source_id == field.id:

@@ -26,10 +26,14 @@ _MARK = f"{METADATA}/snap-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildReport:
-    """The tables that were restored, as (name, version, versions), and what was doubtful."""
+    """The tables that were restored, as (name, version, versions), and what was doubtful.
+
+    `known` names the tables that the catalog had already, and that were left alone.
+    """
 
     tables: tuple[tuple[str, int, int], ...]
     problems: tuple[str, ...]
+    known: tuple[str, ...] = ()
 
 
 def rebuild_catalog(
@@ -59,13 +63,18 @@ class _Rebuild:
         self._warehouse = warehouse
         self._problems: list[str] = []
         self._tables: list[tuple[str, int, int]] = []
+        self._known: list[str] = []
 
     def run(self) -> RebuildReport:
         for location, paths in self._locations().items():
             files = MetadataFiles(self._warehouse.child(location))
             for versions in self._by_table(files, location, paths).values():
                 self._restore(location, files, versions)
-        return RebuildReport(tables=tuple(sorted(self._tables)), problems=tuple(self._problems))
+        return RebuildReport(
+            tables=tuple(sorted(self._tables)),
+            problems=tuple(self._problems),
+            known=tuple(sorted(self._known)),
+        )
 
     def _locations(self) -> dict[str, list[str]]:
         """The directories of tables, each with the paths of its snapshots."""
@@ -95,6 +104,11 @@ class _Rebuild:
         if not chain:
             return
         _, head = chain[-1]
+        if self._backend.find_commit(chain[0][1].commit_id):
+            # Its creation is in the catalog, so it is too.
+            if head.operation is not Operation.DROP:
+                self._known.append(head.table_name)
+            return
         try:
             self._backend.restore(list(retell(files, location, chain)))
         except LakebedError as error:

@@ -149,13 +149,9 @@ class Scan:
             found = pc.min_max(values)[which]
             if found.is_valid:
                 candidates.append(found)
-        if not candidates:
-            return pa.scalar(None, kind)
-        return (
-            pc.min_max(pa.array([c.as_py() for c in candidates], kind))[which]
-            if len(candidates) > 1
-            else candidates[0]
-        )
+        # Python's own values would not do: `datetime` ends at microseconds and the year 9999.
+        arrays = [pa.repeat(candidate, 1).cast(kind) for candidate in candidates]
+        return pc.min_max(pa.chunked_array(arrays, kind))[which]
 
     def _read(
         self, files: Sequence[DataFile], columns: list[str] | None

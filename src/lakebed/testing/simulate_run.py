@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from lakebed.limits import COMMIT_ATTEMPT_COUNT_MAX
 from lakebed.testing.faults import Fault
-from lakebed.testing.history import Result
+from lakebed.testing.history import Kind, Result
 from lakebed.testing.oracle import check
 from lakebed.testing.scheduler import Caught, Workers
 from lakebed.testing.simulate_actors import Reader, Writer, ask, look
@@ -82,10 +83,23 @@ def _judge(world: World) -> list[str]:
             world.history.attempts[serial].claims.append(last)
         for name in world.setting.tables:
             look(world, process, name, catalog.table(name))
-        complaints = check(world.history, world.ending())
+        complaints = [*check(world.history, world.ending()), *_stuck(world)]
     if isinstance(caught.error, KeyboardInterrupt):
         raise caught.error
     if caught.error is not None:
         text = "".join(traceback.format_exception(caught.error))
         complaints.append(f"what is left cannot be read: {text}")
     return complaints
+
+
+def _stuck(world: World) -> list[str]:
+    """In fair weather a blind append always succeeds: each lost race is another's success."""
+    if world.setting.rates or world.setting.attempt_count_max < COMMIT_ATTEMPT_COUNT_MAX:
+        return []
+    return [
+        f"fair weather, and {attempt.actor}'s append {attempt.serial} {attempt.result}"
+        for attempt in world.history.attempts.values()
+        if attempt.kind is Kind.APPEND
+        and attempt.result is not Result.COMMITTED
+        and not world.setting.shares_app  # a zombie's token is rightly refused
+    ]

@@ -97,7 +97,7 @@ def draw_setting(chance: random.Random) -> Setting:
     """Draw a world, its writers and what they are going to do."""
     backend = Backend.MEMORY if chance.random() < 0.6 else Backend.STORE
     is_whole = chance.random() < 0.04
-    several = backend is Backend.MEMORY and chance.random() < 0.2
+    several = backend is Backend.MEMORY and chance.random() < 0.3
     beginnings = (Beginning.EMPTY, Beginning.FEW, Beginning.EDGE, Beginning.DEEP)
     beginning = chance.choices(beginnings, (38, 54, 7, 1))[0]  # manifests take milliseconds
     tables = TABLES if several else TABLES[:1]
