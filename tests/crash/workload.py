@@ -1,7 +1,7 @@
-"""A workload whose content after each step is known, and a child that does it until it is killed.
+"""A workload whose content after each step is known, and a child that is killed in one of them.
 
-    step 0 ─► ack ─► step 1 ─► ack ─► …        an ack is one byte, written and fsynced
-                          ✂ SIGKILL            what was acknowledged is there, and at most one more
+copy of the place after step N-1 ─► child: step N ─► ack        written and fsynced
+                                           ✂ SIGKILL            then nothing, or all of it
 """
 
 import os
@@ -123,11 +123,13 @@ _STEPS = (
     ),
     Step(
         "evolve",
-        lambda c: c.table(MAIN)
-        .evolve()
-        .rename_column("value", "reading")
-        .add_column("note", "string")
-        .commit(),
+        lambda c: (
+            c.table(MAIN)
+            .evolve()
+            .rename_column("value", "reading")
+            .add_column("note", "string")
+            .commit()
+        ),
         lambda s: _with(s, MAIN, dict(s[MAIN].rows), columns=("n", "ts", "reading", "note")),
     ),
     # So many days that their files go into a manifest of their own.
@@ -218,24 +220,23 @@ def open_catalog(place: Path, kind: str, fuse: Fuse | None = None) -> Catalog:
     return Catalog(backend, store, clock=clock, ids=ids)
 
 
-def acknowledged(place: Path) -> int:
-    """How many steps the child has reported as done."""
-    return len(_ack_file(place).read_bytes())
+def acknowledged(place: Path) -> bool:
+    """Whether the child has reported its step as done."""
+    return _ack_file(place).exists() and bool(_ack_file(place).read_bytes())
 
 
 def _ack_file(place: Path) -> Path:
-    return place.with_suffix(".acks")
+    return place.with_suffix(".ack")
 
 
-def work(place: Path, kind: str, level: str, fuse_length: int) -> None:
-    """Do the workload in a process of its own, which ends itself when the fuse is burnt."""
+def work(place: Path, kind: str, number: int, level: str, fuse_length: int) -> None:
+    """Do one step in a process of its own, which ends itself when the fuse is burnt."""
     write, sync = os.write, os.fsync  # The fuse shall not burn for what only the test does.
-    acks = os.open(_ack_file(place), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    ack = os.open(_ack_file(place), os.O_WRONLY | os.O_CREAT)
     fuse = Fuse(fuse_length)
     LEVELS[level](fuse)
     catalog = open_catalog(place, kind, fuse if level == "calls" else None)
-    for step in steps(kind):
-        step.act(catalog)
-        write(acks, b".")
-        sync(acks)
+    steps(kind)[number].act(catalog)
+    write(ack, b"done")
+    sync(ack)
     os._exit(0)

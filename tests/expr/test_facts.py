@@ -123,5 +123,3 @@ def test_hours_beyond_the_type_of_hours_are_in_its_last_partition() -> None:
         groups = Groups([[{"timestamp": value}]], [{"timestamp": UNKNOWN}], [hour])
         assert may_match(bound, groups).tolist() == [True]
         assert must_match(bound, groups).tolist() == [False]
-
-

@@ -129,6 +129,7 @@ def test_identity_partition_alone_gives_the_exact_answer(case: Case) -> None:
 
 # ------------------------------------------------------------------------------------ examples
 
+
 def _verdict(text: str, values: list[Any], *, name: str) -> str:
     return verdict(text, Groups([[{name: value} for value in values]]))
 

@@ -38,6 +38,7 @@ class _Drawer:
         self._palettes: dict[int, list[Any]] = {}
         self._partitioned: set[int] = set()  # columns of any spec so far
         self._current: set[int] = set()  # columns of the current one
+        self._had: set[tuple[int, str]] = set()  # columns and what they were ever widened to
         self._next_key = ROW + 1
         self._next_row = 0
         self._numbers: list[int] = []
@@ -128,7 +129,7 @@ class _Drawer:
         chance = self._chance
         for key, column in self._columns.items():
             wider = WIDENINGS.get(column.kind.name, ()) if key != ROW else ()
-            choices = [kind for kind in wider if kind != "double" or key not in self._partitioned]
+            choices = [kind for kind in wider if self._may_widen(key, kind)]
             if choices:
                 kind = KINDS[chance.choice(choices)]
                 self._columns[key] = Column(key, column.name, kind)
@@ -136,8 +137,16 @@ class _Drawer:
                     self._palettes[key] = [float(each) for each in self._palettes[key]]
                 self._palettes[key] += chance.sample(kind.values, 2)
                 self._palettes[key].sort(key=_order)
+                self._had.add((key, kind.name))
                 return Widen(key, kind.name)
         return None
+
+    def _may_widen(self, key: int, kind: str) -> bool:
+        """A column of doubles splits no rows; what was long or double once is not the other."""
+        if kind == "double" and key in self._partitioned:
+            return False
+        other = {"double": "long", "long": "double"}.get(kind, "")
+        return (key, other) not in self._had
 
     # -------------------------------------------------------------------------------- partitions
 

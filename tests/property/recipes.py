@@ -200,10 +200,10 @@ def _take(built: Built, step: Step) -> None:  # noqa: C901 - one case for each k
         case Repartition(parts=parts):
             table.evolve().partition_by(_spec(parts, columns)).commit()
         case Rollback(step_count=count):
-            version, was, rows = built.past[count]
+            version, was, kept = built.past[count]
             table.rollback(version)
             built.columns = dict(was)
-            built.rows = {number: dict(row) for number, row in rows.items()}
+            built.rows = {number: dict(stored) for number, stored in kept.items()}
         case Remove(predicate=predicate):
             gone = built.matching(predicate)
             table.delete(sql_of(predicate, columns))

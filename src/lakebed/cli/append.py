@@ -54,5 +54,5 @@ def append(
     rows = incoming(files, reading)
     output = session.output
     with byte_progress(f"append to {name}", rows.size_bytes, quiet=session.quiet) as advance:
-        commit = table.append(rows.reader(advance), token=parsed)
+        commit = table.append(rows.batches(advance), token=parsed)
     output.done(commit_record(name, commit), commit_sentence(name, commit))

@@ -1,17 +1,16 @@
 """Several files as one stream of batches with one schema, so that they become one commit."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakebed.cli.progress import Advance
 from lakebed.cli.readers import STDIN, Opened, Reading, naming, open_source
 from lakebed.errors import RequestError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Advance = Callable[[int, int], None]  # bytes done of all files, rows so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +23,15 @@ class Incoming:
     size_bytes: int  # 0: unknown
     stdin: Opened | None = None  # can be opened once only
 
-    def reader(self, advance: Advance) -> "pa.RecordBatchReader":
-        """All rows, each batch brought to the common schema; can be read once."""
+    def batches(self, advance: Advance) -> Iterator["pa.RecordBatch"]:
+        """All rows, each batch brought to the common schema; can be read once.
+
+        An iterator and not an Arrow reader, in which an error would lose its class and its words.
+        The first batch is empty, so that files without rows have columns too.
+        """
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches(advance))
-
-    def _batches(self, advance: Advance) -> Iterator["pa.RecordBatch"]:
+        yield pa.RecordBatch.from_pylist([], schema=self.schema)
         before_bytes = row_count = 0
         for path in self.paths:
             opened = self.stdin if path == STDIN and self.stdin else open_source(path, self.reading)

@@ -256,7 +256,7 @@ def _open_csv(stream: Stream, reading: Reading) -> Any:
     import pyarrow.csv as csv
 
     convert = csv.ConvertOptions(
-        column_types=as_spelled(reading.wanted or pa.schema([])),
+        column_types=as_spelled(reading.wanted or pa.schema([]), knows_times=True),
         null_values=["", *reading.null_texts],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
@@ -269,7 +269,7 @@ def _open_json(stream: Stream, reading: Reading) -> Any:
     import pyarrow.json as json
 
     parse = json.ParseOptions(
-        explicit_schema=as_spelled(reading.wanted) if reading.wanted else None,
+        explicit_schema=as_spelled(reading.wanted, knows_times=False) if reading.wanted else None,
         unexpected_field_behavior="infer",
     )
     lines: Any = pa.PythonFile(stream)

@@ -4,23 +4,23 @@
 would take the digits themselves for the bytes. Its JSON reader knows no times of day either.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def as_spelled(wanted: "pa.Schema") -> "pa.Schema":
-    """The schema to read with: text in place of what has to be spelled."""
+def as_spelled(wanted: "pa.Schema", *, knows_times: bool) -> "pa.Schema":
+    """The schema to read with: text in place of what the reader does not know."""
     import pyarrow as pa
 
-    return pa.schema(
-        [
-            pa.field(field.name, pa.string() if _is_spelled(field.type) else field.type)
-            for field in wanted
-        ]
-    )
+    def known(kind: Any) -> Any:
+        is_known = not _is_spelled(kind) or (knows_times and pa.types.is_time(kind))
+        return kind if is_known else pa.string()
+
+    return pa.schema([pa.field(field.name, known(field.type)) for field in wanted])
 
 
 def as_meant(schema: "pa.Schema", wanted: "pa.Schema | None") -> "pa.Schema":
@@ -61,10 +61,11 @@ def _is_spelled(kind: Any) -> bool:
 def _decoded(column: Any, field: Any) -> Any:
     import pyarrow as pa
 
-    if pa.types.is_time(field.type):
-        return column.cast(field.type)
+    is_time = pa.types.is_time(field.type)
+    decode: Callable[[str], Any] = time.fromisoformat if is_time else bytes.fromhex
     try:
-        values = [None if text is None else bytes.fromhex(text) for text in column.to_pylist()]
+        values = [None if text is None else decode(text) for text in column.to_pylist()]
     except ValueError as error:
-        raise ValueError(f"column {field.name!r}: bytes are spelled as hex digits") from error
+        how = "a time looks like 12:30:00" if is_time else "bytes are spelled as hex digits"
+        raise ValueError(f"column {field.name!r}: {how}") from error
     return pa.array(values, field.type)

@@ -264,7 +264,7 @@ def _changed_types(schemas: tuple[Schema, ...]) -> Iterator[str]:
         for field in schema.fields:
             types = known.setdefault(field.id, [field.type])
             is_nested = not isinstance(types[-1], Primitive)
-            if is_nested and not isinstance(field.type, Primitive) or field.type in types:
+            if (is_nested and not isinstance(field.type, Primitive)) or field.type in types:
                 continue
             if is_nested or not can_widen(types[-1], field.type):
                 yield f"column {field.name!r} went from {types[-1]} to {field.type}"

@@ -89,11 +89,11 @@ class Evolution:
                 )
             assert isinstance(wider, Primitive), "only primitive types widen"
             widest = now.metadata.field_type(field.id)
-            assert widest is not None, "only primitive types widen"
-            if not can_widen(widest, wider) and not can_widen(wider, widest):
+            had = [s.by_id[field.id].type for s in now.metadata.schemas if field.id in s.by_id]
+            if widest is not None and wider not in had and not can_widen(widest, wider):
                 raise RequestError(
-                    f"{name!r} was widened to {widest} before a rollback, and {wider} does not "
-                    "hold every value of that",
+                    f"{name!r} was {widest} before a rollback, and {wider} does not hold every "
+                    "value of that",
                     hint=f"Widen it to {widest}, or add another column",
                 )
             for spec in now.metadata.specs:
