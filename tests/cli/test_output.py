@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,37 +19,37 @@ COLUMNS = (
 ROWS = [{"name": "a", "n": 1, "x": None}, {"name": 'b,"\x1b[31m', "n": 20, "x": {"k": ""}}]
 
 
-def emitted(capsys, form, **attributes):
+def emitted(capsys: pytest.CaptureFixture[str], form: Any, **attributes: Any) -> Any:
     Output(form=form, **attributes).rows(COLUMNS, ROWS)
     return capsys.readouterr().out
 
 
-def test_json_is_an_array_that_holds_everything(capsys):
+def test_json_is_an_array_that_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
     out = emitted(capsys, Form.JSON)
     assert json.loads(out) == ROWS
     assert "\x1b" not in out
 
 
-def test_json_of_nothing_is_an_empty_array(capsys):
+def test_json_of_nothing_is_an_empty_array(capsys: pytest.CaptureFixture[str]) -> None:
     Output(form=Form.JSON).rows(COLUMNS, [])
     assert capsys.readouterr().out == "[]\n"
 
 
-def test_csv_has_a_header_and_exact_values(capsys):
+def test_csv_has_a_header_and_exact_values(capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.reader(io.StringIO(emitted(capsys, Form.CSV))))
     assert rows == [["name", "n", "x"], ["a", "1", ""], ['b,"\x1b[31m', "20", '{"k": ""}']]
 
 
-def test_csv_on_a_terminal_is_harmless(capsys):
+def test_csv_on_a_terminal_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in emitted(capsys, Form.CSV, terminal=True)
 
 
-def test_csv_tells_nothing_from_empty_text(capsys):
+def test_csv_tells_nothing_from_empty_text(capsys: pytest.CaptureFixture[str]) -> None:
     Output(form=Form.CSV).rows(COLUMNS, [{"name": "", "n": None, "x": 1}])
     assert capsys.readouterr().out.splitlines()[1] == '"",,1'
 
 
-def test_plain_table_is_aligned_and_harmless(capsys):
+def test_plain_table_is_aligned_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     assert emitted(capsys, Form.TABLE).splitlines() == [
         "name          n",
         "a             1",
@@ -56,7 +57,9 @@ def test_plain_table_is_aligned_and_harmless(capsys):
     ]
 
 
-def test_terminal_table_takes_data_for_text_and_not_for_markup(capsys):
+def test_terminal_table_takes_data_for_text_and_not_for_markup(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Output(form=Form.TABLE, terminal=True, color=False).rows(
         COLUMNS, [{"name": "[red]:smile:", "n": 1, "x": 0}]
     )
@@ -65,14 +68,14 @@ def test_terminal_table_takes_data_for_text_and_not_for_markup(capsys):
     assert "\x1b" not in out
 
 
-def test_quiet_silences_the_sentence_but_not_the_record(capsys):
+def test_quiet_silences_the_sentence_but_not_the_record(capsys: pytest.CaptureFixture[str]) -> None:
     Output(form=Form.TABLE, quiet=True).done({"a": 1}, "done")
     assert capsys.readouterr().out == ""
     Output(form=Form.JSON, quiet=True).done({"a": 1}, "done")
     assert json.loads(capsys.readouterr().out) == {"a": 1}
 
 
-def test_a_late_wide_cell_moves_its_own_line_only(capsys):
+def test_a_late_wide_cell_moves_its_own_line_only(capsys: pytest.CaptureFixture[str]) -> None:
     batch = pa.record_batch({"a": ["x"] * 1000 + ["y" * 30], "b": [1] * 1001})
     Output(form=Form.TABLE).arrow(batch.schema, [batch])
     lines = capsys.readouterr().out.splitlines()
@@ -80,7 +83,7 @@ def test_a_late_wide_cell_moves_its_own_line_only(capsys):
     assert lines[-1] == "y" * 30 + "  1"
 
 
-def test_terminal_shows_a_hundred_rows_and_says_so(capsys):
+def test_terminal_shows_a_hundred_rows_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     batch = pa.record_batch({"a": list(range(250))})
     Output(form=Form.TABLE, terminal=True).arrow(batch.schema, [batch], cut=True)
     shown = capsys.readouterr()
@@ -108,7 +111,7 @@ def test_terminal_shows_a_hundred_rows_and_says_so(capsys):
         (pa.array([True, None]), [True, None]),
     ],
 )  # fmt: skip
-def test_arrow_values_become_plain_and_stay_exact(array, plain):
+def test_arrow_values_become_plain_and_stay_exact(array: Any, plain: Any) -> None:
     batch = pa.record_batch({"c": array})
     assert [row[0] for row in plain_rows(batch)] == plain
     json.dumps(plain, allow_nan=False)

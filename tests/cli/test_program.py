@@ -6,7 +6,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -20,7 +22,7 @@ NESTED = (("doctor", "store"), ("doctor", "table"), ("catalog", "rebuild"), ("co
 EVERY = [(name,) for name in COMMANDS] + list(NESTED)
 
 
-def run(*args, **extra):
+def run(*args: Any, **extra: Any) -> Any:
     return subprocess.run(
         [sys.executable, "-m", "lakebed.cli", *args],
         capture_output=True,
@@ -31,32 +33,34 @@ def run(*args, **extra):
     )
 
 
-@pytest.mark.parametrize("path", [(), *EVERY], ids=" ".join)
-def test_help_imports_nothing_heavy_and_needs_no_configuration(path, tmp_path, monkeypatch):
+def test_help_of_each_command_imports_nothing_heavy_and_needs_no_configuration(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "lakebed.toml").write_text("this is [not toml")
     script = (
         "import sys\nfrom lakebed.cli.main import cli\n"
-        f"try:\n    cli.main([*{path!r}, '--help'])\n"
-        "except SystemExit as end:\n    assert end.code == 0, end.code\n"
-        f"print('LOADED', [m for m in {HEAVY!r} if m in sys.modules])\n"
+        f"for path in {[(), *EVERY]!r}:\n"
+        "    try:\n        cli.main([*path, '--help'])\n"
+        "    except SystemExit as end:\n        assert end.code == 0, (path, end.code)\n"
+        f"    assert not [m for m in {HEAVY!r} if m in sys.modules], path\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Usage: ")
-    assert done.stdout.rstrip().endswith("LOADED []")
+    assert done.stdout.count("Usage: ") == len(EVERY) + 1
 
 
-def test_the_overview_says_of_each_command_what_its_help_says():
+def test_each_command_of_the_overview_is_there_and_explains_itself() -> None:
+    context = click.Context(cli)
     for name in COMMANDS:
-        found = cli.get_command(None, name)
+        found = cli.get_command(context, name)
         assert found is not None
         assert found.name == name
         assert found.help
 
 
-def test_exit_codes_are_documented():
+def test_exit_codes_are_documented() -> None:
     text = CliRunner().invoke(cli, ["--help"]).output
     for code in ExitCode:
         assert f"{code.value} " in text
@@ -78,8 +82,10 @@ def test_exit_codes_are_documented():
         (errors.LakebedError("no"), 1),
     ],
 )
-def test_each_error_has_its_exit_code(error, code, monkeypatch):
-    def fail(self, *, create=False):
+def test_each_error_has_its_exit_code(
+    error: Any, code: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Session, *, create: bool = False) -> Any:
         raise error
 
     monkeypatch.setattr(Session, "catalog", fail)
@@ -90,23 +96,25 @@ def test_each_error_has_its_exit_code(error, code, monkeypatch):
     assert "Traceback" not in result.stderr
 
 
-def test_each_class_of_error_has_an_exit_code():
+def test_each_class_of_error_has_an_exit_code() -> None:
     for name in errors.__all__:
         expected = 1 if name in ("LakebedError", "CommitError") else None
         code = exit_code(getattr(errors, name)("x"))
         assert code == expected if expected else code in (2, 3, 4, 5)
 
 
-def test_an_unknown_outcome_names_the_command_that_resolves_it(monkeypatch):
-    def fail(self, *, create=False):
+def test_an_unknown_outcome_names_the_command_that_resolves_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(self: Session, *, create: bool = False) -> Any:
         raise errors.CommitUnknownError("lost", hint="catalog.resolve", commit_id="0123")
 
     monkeypatch.setattr(Session, "catalog", fail)
     assert "next: lakebed resolve 0123" in CliRunner().invoke(cli, ["tables"]).stderr
 
 
-def test_an_error_cannot_steer_the_terminal(monkeypatch):
-    def fail(self, *, create=False):
+def test_an_error_cannot_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Session, *, create: bool = False) -> Any:
         raise errors.RequestError("bad \x1b[2J name\nerror: forged", hint="try \x07")
 
     monkeypatch.setattr(Session, "catalog", fail)
@@ -114,8 +122,8 @@ def test_an_error_cannot_steer_the_terminal(monkeypatch):
     assert shown == "error: bad \\x1b[2J name\\nerror: forged\nnext: try \\x07\n"
 
 
-def test_debug_shows_the_traceback(monkeypatch):
-    def fail(self, *, create=False):
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Session, *, create: bool = False) -> Any:
         raise errors.RequestError("bad")
 
     monkeypatch.setattr(Session, "catalog", fail)
@@ -128,17 +136,17 @@ def test_debug_shows_the_traceback(monkeypatch):
     "args",
     [["wibble"], ["scan"], ["tables", "--output", "xml"], ["info", "a", "b"], ["--wibble"], []],
 )
-def test_bad_usage_is_exit_code_two(args):
+def test_bad_usage_is_exit_code_two(args: Any) -> None:
     result = CliRunner().invoke(cli, args)
     assert result.exit_code == 2
     assert result.stdout == ""
 
 
-def test_a_misspelt_command_is_guessed():
+def test_a_misspelt_command_is_guessed() -> None:
     assert "did you mean history?" in CliRunner().invoke(cli, ["histroy", "x"]).stderr
 
 
-def test_reading_makes_no_catalog(tmp_path, monkeypatch):
+def test_reading_makes_no_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["info"])
     assert result.exit_code == 2
@@ -146,7 +154,7 @@ def test_reading_makes_no_catalog(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_options_of_the_program_stand_before_or_after_the_command():
+def test_options_of_the_program_stand_before_or_after_the_command() -> None:
     runner = CliRunner()
     before = runner.invoke(cli, ["--output", "json", "--catalog", "x", "config", "show"])
     after = runner.invoke(cli, ["config", "show", "--catalog", "x", "--output", "json"])
@@ -156,7 +164,7 @@ def test_options_of_the_program_stand_before_or_after_the_command():
     assert both.output.startswith("[")
 
 
-def test_unexpected_errors_take_two_lines_and_exit_code_one():
+def test_unexpected_errors_take_two_lines_and_exit_code_one() -> None:
     script = (
         "import sys\nfrom lakebed.cli import main, session\n"
         "def fail(self, **_): raise TypeError('oops \\x1b')\n"
@@ -171,7 +179,7 @@ def test_unexpected_errors_take_two_lines_and_exit_code_one():
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_interrupt_is_clean(tmp_path):
+def test_interrupt_is_clean(tmp_path: Path) -> None:
     script = (
         "import sys, time\nfrom lakebed.cli import main, session\n"
         "def wait(self, **_):\n    print('waiting', flush=True)\n    time.sleep(60)\n"
@@ -189,7 +197,7 @@ def test_interrupt_is_clean(tmp_path):
     assert shown.strip() == "error: interrupted"
 
 
-def test_a_reader_that_goes_away_ends_the_program_silently():
+def test_a_reader_that_goes_away_ends_the_program_silently() -> None:
     script = (
         "import sys\nfrom lakebed.cli import main, tables, session\n"
         "class Catalog:\n    def tables(self): return [f't{i}' for i in range(200_000)]\n"
@@ -212,7 +220,7 @@ def test_a_reader_that_goes_away_ends_the_program_silently():
         assert process.returncode == 141
 
 
-def test_the_program_runs_as_a_module_and_as_a_script():
+def test_the_program_runs_as_a_module_and_as_a_script() -> None:
     assert run("version").stdout.startswith("lakebed ")
     script = Path(sys.executable).with_name("lakebed")
     if os.access(script, os.X_OK):

@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import sys
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -29,7 +31,7 @@ LINES = [
 ]
 
 
-def write_all(folder):
+def write_all(folder: Any) -> Any:
     pq.write_table(TABLE, folder / "a.parquet")
     feather.write_feather(TABLE, folder / "b.feather")
     with pa.ipc.new_stream(folder / "c.arrows", TABLE.schema) as writer:
@@ -40,32 +42,32 @@ def write_all(folder):
     return ["a.parquet", "b.feather", "c.arrows", "d.csv", "e.CSV.gz"]
 
 
-def read(path, **how):
+def read(path: Any, **how: Any) -> Any:
     opened = open_source(str(path), Reading(wanted=WANTED, **how))
     return pa.Table.from_batches(list(opened.batches), opened.schema), opened
 
 
-def test_each_format_gives_the_same_rows(tmp_path):
+def test_each_format_gives_the_same_rows(tmp_path: Path) -> None:
     for name in write_all(tmp_path):
         table, opened = read(tmp_path / name, batch_rows=2)
         assert table.select(WANTED.names).equals(TABLE), name
         assert opened.position() == (tmp_path / name).stat().st_size, name
 
 
-def test_json_lines_and_arrays_give_the_same_rows(tmp_path):
+def test_json_lines_and_arrays_give_the_same_rows(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_text("\n".join(map(json.dumps, LINES)))
     (tmp_path / "b.json").write_text(json.dumps(LINES, indent=2))
     for name in ("a.ndjson", "b.json"):
         assert read(tmp_path / name)[0].equals(TABLE.slice(0, 2)), name
 
 
-def test_batches_are_no_larger_than_asked(tmp_path):
+def test_batches_are_no_larger_than_asked(tmp_path: Path) -> None:
     for name in write_all(tmp_path):
         opened = open_source(str(tmp_path / name), Reading(wanted=WANTED, batch_rows=2))
         assert [batch.num_rows for batch in opened.batches] == [2, 1]
 
 
-def test_na_is_text_unless_it_was_called_null(tmp_path):
+def test_na_is_text_unless_it_was_called_null(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("s\nNA\n")
     assert read(tmp_path / "a.csv")[0].column("s").to_pylist() == ["NA"]
     assert read(tmp_path / "a.csv", null_texts=("NA",))[0].column("s").to_pylist() == [None]
@@ -85,7 +87,9 @@ def test_na_is_text_unless_it_was_called_null(tmp_path):
         ("a.xyz", b"", "--format"),
     ],
 )
-def test_a_bad_file_is_named_in_a_typed_error(tmp_path, name, content, complaint):
+def test_a_bad_file_is_named_in_a_typed_error(
+    tmp_path: Path, name: Any, content: Any, complaint: Any
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(RequestError) as caught:
         read(tmp_path / name)
@@ -93,7 +97,7 @@ def test_a_bad_file_is_named_in_a_typed_error(tmp_path, name, content, complaint
     assert name in str(caught.value)
 
 
-def test_absent_file_is_a_request_error(tmp_path):
+def test_absent_file_is_a_request_error(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="there is no file"):
         read(tmp_path / "nope.csv")
 
@@ -101,18 +105,18 @@ def test_absent_file_is_a_request_error(tmp_path):
 class Pipe:
     """Standard input with some bytes in it."""
 
-    def __init__(self, content):
+    def __init__(self, content: bytes) -> None:
         self.buffer = io.BytesIO(content)
 
 
-def arrow_stream():
+def arrow_stream() -> Any:
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, TABLE.schema) as writer:
         writer.write(TABLE)
     return sink.getvalue()
 
 
-def test_standard_input_tells_its_own_format(monkeypatch):
+def test_standard_input_tells_its_own_format(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Pipe(arrow_stream()))
     assert read("-")[0].equals(TABLE)
     monkeypatch.setattr(sys, "stdin", Pipe("\n".join(map(json.dumps, LINES)).encode()))
@@ -122,38 +126,40 @@ def test_standard_input_tells_its_own_format(monkeypatch):
 
 
 @pytest.mark.parametrize("content", [b"", b"ts,s\n", b"PAR1...."])
-def test_standard_input_of_no_known_format_is_refused(monkeypatch, content):
+def test_standard_input_of_no_known_format_is_refused(
+    monkeypatch: pytest.MonkeyPatch, content: Any
+) -> None:
     monkeypatch.setattr(sys, "stdin", Pipe(content))
     with pytest.raises(RequestError):
         read("-")
 
 
-def test_files_of_different_columns_become_one_stream(tmp_path):
+def test_files_of_different_columns_become_one_stream(tmp_path: Path) -> None:
     pq.write_table(TABLE.drop_columns(["v"]), tmp_path / "a.parquet")
     pq.write_table(TABLE.append_column("site", [["x"] * 3]), tmp_path / "b.parquet")
     found = incoming(
         [str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")], Reading(wanted=WANTED)
     )
-    seen = []
-    table = found.reader(lambda done, rows: seen.append((done, rows))).read_all()
+    seen: list[tuple[int, int]] = []
+    table = pa.Table.from_batches(found.batches(lambda done, rows: seen.append((done, rows))))
     assert table.column("v").to_pylist() == [None] * 3 + [1.5, 2.0, float("inf")]
     assert table.column("site").to_pylist() == [None] * 3 + ["x"] * 3
     assert seen[-1] == (found.size_bytes, 6)
 
 
-def test_files_that_cannot_share_a_schema_are_refused(tmp_path):
+def test_files_that_cannot_share_a_schema_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"a": [[1]]}), tmp_path / "b.parquet")
     with pytest.raises(RequestError, match="do not fit together"):
         incoming([str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")], Reading())
 
 
-def test_standard_input_cannot_be_read_twice(monkeypatch):
+def test_standard_input_cannot_be_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RequestError, match="more than once"):
         incoming(["-", "-"], Reading())
 
 
-def test_guess_keeps_zones_and_needs_no_nanoseconds(tmp_path):
+def test_guess_keeps_zones_and_needs_no_nanoseconds(tmp_path: Path) -> None:
     text = "a,b,c\n2026-01-01T00:00:00.123456Z,2026-01-01 00:00:00.123456789,1\n"
     (tmp_path / "a.csv").write_text(text)
     assert guess_schema(str(tmp_path / "a.csv")).types == [TIME, pa.timestamp("ns"), pa.int64()]
@@ -162,12 +168,12 @@ def test_guess_keeps_zones_and_needs_no_nanoseconds(tmp_path):
     assert guess_schema(str(tmp_path / "a.json")).types == [TIME, pa.timestamp("us"), pa.string()]
 
 
-def test_guess_takes_the_word_of_files_that_have_types(tmp_path):
+def test_guess_takes_the_word_of_files_that_have_types(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "a.parquet")
     assert guess_schema(str(tmp_path / "a.parquet")).equals(WANTED)
 
 
-def test_guess_refuses_a_column_without_values(tmp_path):
+def test_guess_refuses_a_column_without_values(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,\n")
     with pytest.raises(RequestError, match="'b' has no values"):
         guess_schema(str(tmp_path / "a.csv"))

@@ -1,6 +1,7 @@
 """A schema can be typed by hand, and what is shown as a type can be typed again."""
 
 import contextlib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,11 +11,11 @@ from lakebed.cli.schema_text import parse_column, parse_schema
 from lakebed.errors import LakebedError, RequestError
 
 
-def shown(text):
+def shown(text: Any) -> Any:
     return [(f.id, f.name, str(f.type), f.required) for f in parse_schema(text).fields]
 
 
-def test_columns_are_numbered_from_one_in_order():
+def test_columns_are_numbered_from_one_in_order() -> None:
     assert shown("ts timestamptz not null, sensor_id string, value DOUBLE") == [
         (1, "ts", "timestamptz", True),
         (2, "sensor_id", "string", False),
@@ -22,7 +23,7 @@ def test_columns_are_numbered_from_one_in_order():
     ]
 
 
-def test_parents_are_numbered_before_their_parts():
+def test_parents_are_numbered_before_their_parts() -> None:
     assert shown("a list<struct<x: int, y: map<string, double>>>, b long")[1][0] == 7
 
 
@@ -33,11 +34,11 @@ def test_parents_are_numbered_before_their_parts():
         *("map<string, list<double>>", "struct<a: int, b: struct<c: date>>"),
     ],
 )
-def test_a_type_as_info_shows_it_can_be_read(kind):
+def test_a_type_as_info_shows_it_can_be_read(kind: Any) -> None:
     assert str(parse_column(f"c {kind}").type) == kind
 
 
-def test_familiar_names_of_types_are_understood():
+def test_familiar_names_of_types_are_understood() -> None:
     assert [kind for _, _, kind, _ in shown("a bigint, b TEXT, c bool, d float64")] == [
         "long",
         "string",
@@ -46,7 +47,7 @@ def test_familiar_names_of_types_are_understood():
     ]
 
 
-def test_odd_names_stand_in_quotes():
+def test_odd_names_stand_in_quotes() -> None:
     assert shown('"the ""value"", °C" double, "list" int')[0][1] == 'the "value", °C'
 
 
@@ -76,12 +77,12 @@ def test_odd_names_stand_in_quotes():
         *("a decimal(10)", '"" int', "a " + "list<" * 40 + "int" + ">" * 40),
     ],
 )
-def test_what_cannot_be_read_is_a_request_error(text):
+def test_what_cannot_be_read_is_a_request_error(text: Any) -> None:
     with pytest.raises(RequestError):
         parse_schema(text)
 
 
 @given(st.text(alphabet='ab ,<>()[]:"1intlsr\n\x00', max_size=40))
-def test_any_text_is_a_schema_or_a_typed_error(text):
+def test_any_text_is_a_schema_or_a_typed_error(text: Any) -> None:
     with contextlib.suppress(LakebedError):
         parse_schema(text)

@@ -48,7 +48,10 @@ class Watched:
 
 
 def watch_system_calls(fuse: Fuse) -> None:
-    """Burn before and after each call that Python makes to change a file or directory."""
+    """Burn before each call that Python makes to change a file or directory.
+
+    After one call is before the next: in between, nothing on the disk changes.
+    """
     for name in SYSTEM_CALLS:
         setattr(os, name, _burning(getattr(os, name), fuse))
 
@@ -56,24 +59,22 @@ def watch_system_calls(fuse: Fuse) -> None:
 def _burning(real: Callable[..., Any], fuse: Fuse) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         fuse.burn()
-        result = real(*args, **kwargs)
-        fuse.burn()
-        return result
+        return real(*args, **kwargs)
 
     return call
 
 
 def watch_statements(fuse: Fuse) -> None:
     """Burn before each statement of SQLite, and in the midst of it."""
-    real = sqlite.connect
+    real = sqlite.SqliteCatalog._connect
 
-    def connect(*args: Any) -> sqlite3.Connection:
-        connection = real(*args)
+    def connect(self: sqlite.SqliteCatalog) -> sqlite3.Connection:
+        connection = real(self)
         connection.set_trace_callback(lambda _: fuse.burn())
         connection.set_progress_handler(fuse.burn, INSTRUCTIONS_PER_BURN)
         return connection
 
-    sqlite.connect = connect
+    sqlite.SqliteCatalog._connect = connect  # type: ignore[method-assign]
 
 
 LEVELS: dict[str, Callable[[Fuse], None]] = {

@@ -8,10 +8,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.crash.fuse import LEVELS, Fuse, Watched
 
 from lakebed.catalog.sqlite import SqliteCatalog
 from lakebed.catalog.store import StoreCatalog
@@ -19,7 +21,6 @@ from lakebed.clock import SystemClock
 from lakebed.ids import SystemIds
 from lakebed.storage.local import LocalStore
 from lakebed.table.catalog import Catalog
-from tests.crash.fuse import LEVELS, Fuse, Watched
 
 MAIN, SIDE = "plant.readings", "plant.alarms"
 APP = "crash"
@@ -182,7 +183,7 @@ def states(kind: str) -> list[State]:
     found: list[State] = [{}]
     for step in steps(kind):
         found.append(step.then(found[-1]))
-    assert all(one != next_ for one, next_ in zip(found, found[1:], strict=False))
+    assert all(one != next_ for one, next_ in pairwise(found))
     return found
 
 
@@ -237,6 +238,7 @@ def work(place: Path, kind: str, number: int, level: str, fuse_length: int) -> N
     LEVELS[level](fuse)
     catalog = open_catalog(place, kind, fuse if level == "calls" else None)
     steps(kind)[number].act(catalog)
+    fuse.burn()  # Done, and nobody was told.
     write(ack, b"done")
     sync(ack)
     os._exit(0)

@@ -68,6 +68,8 @@ def _has_value(name: str, truth: bool) -> BoundNonNull:
         ("decimal < 0.005", _compare("decimal", "<=", Decimal("0.00"))),
         ("decimal < 10000000", _has_value("decimal", True)),
         ("float = 0.1", _has_value("float", False)),
+        ("float > 1e-50", _compare("float", ">=", 2.0**-149)),
+        ("float < -1e-50", _compare("float", "<=", -(2.0**-149))),
         ("float = 0.5", _compare("float", "=", 0.5)),
         ("float < 16777217", _compare("float", "<=", 16777216.0)),
         ("float > 16777217", _compare("float", ">=", 16777218.0)),
@@ -255,6 +257,7 @@ def test_bound_predicate_is_readable() -> None:
         "(#5 IS NAN OR #2 HAS VALUE AND FALSE))"
     )
     assert str(BoundConstant(None)) == "NULL"
+    assert str(_bound("int IS NOT NULL")) == "NOT (#2 IS NULL)"
 
 
 def test_not_in_with_null_is_never_true() -> None:
@@ -265,3 +268,10 @@ def test_not_in_with_null_is_never_true() -> None:
 def test_infinite_constant_of_a_float_is_itself() -> None:
     assert _bound("double < inf") == _compare("double", "<", math.inf)
     assert bind(col("float") > 10**40, SCHEMA) == _compare("float", ">=", math.inf)
+
+
+def test_zero_constant_has_no_sign() -> None:
+    for text in ("double = -0e0", "float >= -0e0", "double < -0.0"):
+        bound = _bound(text)
+        assert isinstance(bound, BoundCompare)
+        assert str(bound.value) == "0.0"

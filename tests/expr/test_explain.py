@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.expr.groups import UNKNOWN, Groups, Split
+from tests.expr.groups import UNKNOWN, Groups, Split, Vague
 from tests.expr.samples import IDS, NAMES, SCHEMA
 
 from lakebed.expr.bind import bind
@@ -69,3 +69,9 @@ def test_long_lists_of_reasons_and_long_values_are_cut() -> None:
     assert reason.count("; ") == 3
     assert reason.endswith("; …")
     assert len(reason) < 500
+
+
+def test_unknown_bound_is_left_open() -> None:
+    groups = Groups([[{"int": 5}]], [{"int": Vague(upper=True)}])
+    reason = explain_drop(bind(parse_predicate("int < 3"), SCHEMA), groups, 0, NAMES)
+    assert reason == "int: 5.. is outside int < 3"

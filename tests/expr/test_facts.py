@@ -3,13 +3,17 @@
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests.expr.groups import UNKNOWN, Groups, Split, verdict
-from tests.expr.samples import IDS, KINDS
+from tests.expr.samples import IDS, KINDS, SCHEMA
 
+from lakebed.expr.bind import bind
 from lakebed.expr.bound import BoundCompare
 from lakebed.expr.nodes import Op
-from lakebed.expr.prune import may_match, must_match
+from lakebed.expr.parse import parse_predicate
+from lakebed.expr.prune import PartitionEvidence, may_match, must_match
 from lakebed.format.partition import TransformName
 
 _NEW_YEAR_US = 1_767_225_600 * 10**6  # 2026-01-01
@@ -123,3 +127,22 @@ def test_hours_beyond_the_type_of_hours_are_in_its_last_partition() -> None:
         groups = Groups([[{"timestamp": value}]], [{"timestamp": UNKNOWN}], [hour])
         assert may_match(bound, groups).tolist() == [True]
         assert must_match(bound, groups).tolist() == [False]
+
+
+def test_partition_from_before_a_column_was_floating_point_proves_nulls_only() -> None:
+    class Widened(Groups):
+        def partitions(self, field_id: int) -> list[PartitionEvidence]:
+            values, nothing = pa.array([1.0, None]), np.array([False, True])
+            kind, identity = KINDS["double"], TransformName.IDENTITY
+            return [PartitionEvidence(identity, 0, kind, values, values, nothing, nothing)]
+
+    vague = [{"double": UNKNOWN}] * 2
+    groups = Widened([[{"double": 1.0}], [{"double": None}]], vague)
+    for text, may, must in [
+        ("double = 2", [True, False], [False, False]),
+        ("double = 1", [True, False], [False, False]),
+        ("double IS NULL", [False, True], [False, True]),
+    ]:
+        bound = bind(parse_predicate(text), SCHEMA)
+        assert may_match(bound, groups).tolist() == may
+        assert must_match(bound, groups).tolist() == must

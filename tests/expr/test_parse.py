@@ -140,6 +140,7 @@ def test_text_of_a_tree_reads_back_as_the_tree(node: Node) -> None:
         ("a = DATE 'x'", "is not a date", 9),
         ("a = 1e999", "too large for a double", 4),
         ("and = 1", "expected a column", 0),
+        ("a = '\ud800'", "not Unicode", 4),
     ],
 )
 def test_flaw_is_pointed_at(text: str, message: str, position: int) -> None:
@@ -149,7 +150,12 @@ def test_flaw_is_pointed_at(text: str, message: str, position: int) -> None:
     assert caught.value.hint
     line, pointer = str(caught.value).splitlines()[1:3]
     assert pointer.index("^") - 2 == position
-    assert line[2:] == text
+    assert line[2:] == text.replace("\ud800", " ")  # a space for what cannot be printed
+
+
+def test_number_of_too_many_digits_is_refused() -> None:
+    with pytest.raises(PredicateError, match="more than 1000 digits"):
+        parse_predicate(f"a = {'9' * 1001}")
 
 
 def test_pointer_of_a_long_text_stands_below_its_place() -> None:

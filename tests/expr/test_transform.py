@@ -106,6 +106,11 @@ def test_all_but_bucket_keep_the_order_of_values(split: Split) -> None:
     assert found == sorted(found)
 
 
+def test_narrower_values_are_transformed_at_the_type_of_the_column() -> None:
+    found = apply_transform(_field("truncate", 10), pa.array([-1], pa.int32()), KINDS["long"])
+    assert found.equals(pa.array([-10], pa.int64()))
+
+
 def test_slice_of_an_array_is_transformed_as_its_copy() -> None:
     texts = pa.array(["x", None, "abc", "é", "abc"])
     for field in (_field("bucket", 97), _field("truncate", 1)):

@@ -16,8 +16,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY_BYTES = 1 << 30  # beyond what the interpreter and its libraries have after import
-SECONDS_EACH = 5.0
-SECONDS_ALL = 60.0
+SECONDS_EACH = 5.0  # of the processor, whoever else uses the machine
+SECONDS_ALL = 150.0  # by the clock on the wall, so that a hang is noticed
 
 
 def confined(
@@ -113,17 +113,17 @@ def _main(task: str, place: str, memory_bytes: int) -> None:
     first = True
     for number in range(len(list(Path(place).glob("*.bin")))):
         data = (Path(place) / f"{number}.bin").read_bytes()
-        start = time.monotonic()
+        start = time.process_time()
         try:
             if first:
                 _warm_up(run, memory_bytes)
                 first = False
-                start = time.monotonic()
+                start = time.process_time()
             run(data)
             end = "ok"
         except LakebedError as error:
             end = type(error).__name__
-        print(json.dumps({"end": end, "seconds": time.monotonic() - start}), flush=True)
+        print(json.dumps({"end": end, "seconds": time.process_time() - start}), flush=True)
 
 
 def _warm_up(run: Any, memory_bytes: int) -> None:

@@ -320,6 +320,18 @@ def test_a_damaged_file_among_many_is_named(store: Store) -> None:
     assert caught.value.fields["path"] == files[3].path
 
 
+def test_a_flipped_bit_in_plain_values_is_noticed_by_the_checksum_of_the_page(store: Store) -> None:
+    plain = WriterOptions(compression="none", compression_level=None)
+    ((file, data),) = tables.written(options=plain)
+    column = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0).column(2)
+    damaged = bytearray(data)
+    damaged[column.data_page_offset + column.total_compressed_size - 5] ^= 1
+    assert not pq.read_table(pa.BufferReader(bytes(damaged))).equals(tables.rows())
+    store.create(file.path, bytes(damaged))
+    with pytest.raises(BadDataFileError, match="CRC"):
+        read(store, [file])
+
+
 def other_file(store: Store, file: DataFile, table: Any) -> DataFile:
     """A sound Parquet file with other columns in the place of a data file."""
     sink = pa.BufferOutputStream()

@@ -77,6 +77,10 @@ def test_files_of_a_dataset_come_in(tmp_path: Path) -> None:
     assert taken(ds.dataset(tmp_path)) == ROWS
 
 
+def test_a_key_that_only_a_later_row_has_is_a_column() -> None:
+    assert taken([{"a": 1}, {"a": 2, "b": "x"}]) == [{"a": 1, "b": None}, {"a": 2, "b": "x"}]
+
+
 def test_an_iterator_is_taken_piece_by_piece() -> None:
     pulled = []
 

@@ -23,11 +23,15 @@ from tests.files.raw_parquet import (
 )
 
 from lakebed.errors import BadDataFileError
+from lakebed.files.footer import adopt
 from lakebed.files.parquet_layout import Layout, read_layout
 from lakebed.files.parquet_stats import layout_stats
 from lakebed.format.datafile import ColumnStats
-from lakebed.format.types import Kind, Primitive
+from lakebed.format.partition import PartitionSpec
+from lakebed.format.schema import Schema
+from lakebed.format.types import Field, Kind, Primitive
 from lakebed.limits import FOOTER_SIZE_BYTES_MAX
+from lakebed.storage.memory import MemoryStore
 
 LONG, TEXT = Primitive(Kind.LONG), Primitive(Kind.STRING)
 ORDERS = [(7, [[(1, Raw(12, b"\0"))]])]  # each column in the order that its type defines
@@ -144,6 +148,16 @@ HOSTILE: dict[str, bytes] = {
 def test_a_footer_that_lies_is_refused(data: bytes) -> None:
     with pytest.raises(BadDataFileError, match=r"x\.parquet"):
         layout(data)
+
+
+@pytest.mark.parametrize("nulls", [-1, 4, 1 << 62])
+def test_more_nulls_than_rows_are_refused(nulls: int) -> None:
+    store = MemoryStore()
+    data = raw_parquet.file([one(statistics=statistics(longs(1), longs(3), nulls))])
+    store.create("data/x.parquet", data)
+    schema = Schema(0, (Field(1, "c", LONG),))
+    with pytest.raises(BadDataFileError, match="nulls in 3 rows"):
+        adopt(store, "data/x.parquet", schema=schema, spec=PartitionSpec(0))
 
 
 def test_a_footer_above_the_limit_is_refused_unread() -> None:

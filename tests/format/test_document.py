@@ -130,10 +130,10 @@ def test_wide_files_are_not_deep() -> None:
 )
 def test_a_bomb_of_brackets_or_quotes_is_refused_within_seconds(bomb: bytes) -> None:
     recursion_before = sys.getrecursionlimit()
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(BadTableError):
         decode_snapshot(seal(b'{"format_version":1,"x":' + b"[" * 70 + bomb), "p")
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert sys.getrecursionlimit() == recursion_before
 
 

@@ -113,7 +113,14 @@ class Author:
     def story(self) -> Story:
         present = {f"{table}/{p}" for table in self.chains for p in self.rows}
         heads = {t: (chain[-1].version, chain[-1].commit_id) for t, chain in self.chains.items()}
-        ending = Ending(chains=self.chains, rows=self.rows, present=frozenset(present), heads=heads)
+        told = {t: [(each.version, each.commit_id) for each in c] for t, c in self.chains.items()}
+        ending = Ending(
+            chains=self.chains,
+            rows=self.rows,
+            present=frozenset(present),
+            heads=heads,
+            told=told,
+        )
         return Story(self.history, ending)
 
 
@@ -207,6 +214,8 @@ SPOILT: list[tuple[str, Callable[[Story], Any]]] = [
     ("chain_is_unbroken", lambda s: s.relink(T, 0, parent_id=1)),
     ("chain_is_unbroken", lambda s: s.ending.chains.update({U: []})),
     ("chain_is_unbroken", link_is_missing),
+    ("chain_is_unbroken", lambda s: s.ending.told[T].pop()),
+    ("chain_is_unbroken", lambda s: s.ending.told[T].insert(3, (3, "ghost"))),
     ("chain_is_unbroken", head_is_elsewhere),
     ("ids_are_unique", lambda s: s.relink(T, 3, commit_id="c2")),
     ("ids_are_unique", lambda s: s.relink(T, 3, snapshot_id=102)),
@@ -252,6 +261,7 @@ SPOILT: list[tuple[str, Callable[[Story], Any]]] = [
     ("reads_are_versions", lambda s: s.relook(2, version=8, files=frozenset("cf"), began=0)),
     ("reads_are_versions", lambda s: s.relook(2, version=8, files=frozenset("cf"), actor="r2")),
     ("reads_are_versions", lambda s: setattr(s.attempt(2), "began", s.history.looks[0].ended + 1)),
+    ("reads_are_versions", lambda s: s.relook(0, is_past=True, files=frozenset("b"))),
     ("replay_agrees", lose_a_row),
     ("replay_agrees", lambda s: s.relink(T, 1, files=frozenset("ab"), summary=(2, 0, 2))),
     ("replay_agrees", lambda s: s.relink(T, 3, files=frozenset("abc"), summary=(1, 0, 3))),
@@ -280,6 +290,12 @@ def test_a_spoilt_history_is_rejected_by_its_law(law: str, spoil: Callable[[Stor
 
 def test_every_law_has_its_offence() -> None:
     assert {law.__name__ for law in (*STATE_LAWS, *LAWS)} == {law for law, _ in SPOILT}
+
+
+def test_a_look_at_an_old_version_may_be_old() -> None:
+    story = sound()
+    story.relook(2, version=8, files=frozenset("cf"), is_past=True)
+    assert check(story.history, story.ending) == []
 
 
 def test_serializable_deletes_leave_no_concurrent_append() -> None:

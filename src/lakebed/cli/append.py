@@ -8,6 +8,7 @@ from lakebed.cli.progress import byte_progress
 from lakebed.cli.readers import BATCH_ROW_COUNT, FileFormat, Reading
 from lakebed.cli.reports import commit_record, commit_sentence, parse_token
 from lakebed.cli.session import Session
+from lakebed.cli.text import plural
 
 
 @command("append")
@@ -53,6 +54,12 @@ def append(
     )
     rows = incoming(files, reading)
     output = session.output
-    with byte_progress(f"append to {name}", rows.size_bytes, quiet=session.quiet) as advance:
+    bar = byte_progress(
+        f"read {plural(len(files), 'file')}",
+        rows.size_bytes,
+        finish=f"write to {name}",
+        quiet=session.quiet,
+    )
+    with bar as advance:
         commit = table.append(rows.batches(advance), token=parsed)
     output.done(commit_record(name, commit), commit_sentence(name, commit))

@@ -38,7 +38,13 @@ def draw_rich(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    table = Table(
+        box=SIMPLE_HEAD,
+        header_style="bold",
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+    )
     for title, at_right in zip(titles, right, strict=True):
         justify = "right" if at_right else "left"
         table.add_column(Text(title), justify=justify, overflow="fold")  # type: ignore[arg-type]

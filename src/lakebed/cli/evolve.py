@@ -59,7 +59,7 @@ def evolve(
       lakebed evolve plant.readings --partition-by "hour(ts), bucket(16, sensor_id)"
     """  # noqa: D301 (click reads \b)
     widened, added = [_nullable(text) for text in widen], [_nullable(text) for text in add]
-    renamed = pairs(rename, "--rename")
+    renamed = pairs(rename, "--rename", "OLD=NEW")
     settings: dict[str, str | None] = {**pairs(properties, "--property")}
     _refuse_both(settings, unset)
     settings |= dict.fromkeys(unset)

@@ -47,6 +47,7 @@ LIST_COLUMNS = (
     Column(key="files", title="files", show=_known(count), right=True),
     Column(key="last_commit_ms", title="last commit", show=_known(when)),
     Column(key="last_commit"),
+    Column(key="problem", title="problem", show=_if_any, optional=True),
 )
 
 
@@ -71,10 +72,8 @@ def _list(session: Session) -> None:
     catalog = session.catalog()
     lines = [_line(catalog, name) for name in sorted(catalog.tables())]
     found = [line for line in lines if line is not None]
-    is_sound = all(line["problem"] is None for line in found)
-    shown = Column(key="problem", title="" if is_sound else "problem", show=_if_any)
-    session.output.rows((*LIST_COLUMNS, shown), found)
-    if not is_sound:
+    session.output.rows(LIST_COLUMNS, found)
+    if any(line["problem"] for line in found):
         raise click.exceptions.Exit(ExitCode.PROBLEMS)
 
 

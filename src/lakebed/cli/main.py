@@ -44,6 +44,7 @@ COMMANDS = {
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.version_option(package_name="lakebed", message="lakebed %(version)s")
 def cli() -> None:
     """Tables of plain files with safe commits, history and time travel.
 

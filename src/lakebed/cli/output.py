@@ -6,6 +6,7 @@ is plain aligned text everywhere else.
 """
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +22,8 @@ from lakebed.cli.writing import write
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MUST_BE_QUOTED = re.compile('[,"\\r\\n]')
+_ROWS_AT_ONCE = 256
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 TERMINAL_ROW_COUNT = 100  # rows of data shown on a terminal unless --limit says otherwise
 
@@ -37,13 +40,15 @@ class Form(StrEnum):
 class Column:
     """One column of a report; `show` turns its value into a table's cell.
 
-    JSON and CSV have every column under `key`; a table leaves out those without a `title`.
+    JSON and CSV have every column under `key`; a table leaves out those without a `title`, and
+    an `optional` one that would be empty in each row.
     """
 
     key: str
     title: str = ""
     show: Callable[[Any], str] = to_text
     right: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +68,16 @@ class Output:
         elif self.form is Form.CSV:
             self._csv(keys, ([row[key] for key in keys] for row in rows))
         else:
-            shown = [column for column in columns if column.title]
-            cells = ([column.show(row[column.key]) for column in shown] for row in rows)
-            self._draw([column.title for column in shown], [c.right for c in shown], cells)
+            titled = [column for column in columns if column.title]
+            cells = [[column.show(row[column.key]) for column in titled] for row in rows]
+            places = [
+                place
+                for place, column in enumerate(titled)
+                if not column.optional or any(row[place] for row in cells)
+            ]
+            shown = [titled[place] for place in places]
+            kept = ([row[place] for place in places] for row in cells)
+            self._draw([column.title for column in shown], [c.right for c in shown], kept)
 
     def record(self, record: Mapping[str, Any], card: Callable[[], Iterable[str]]) -> None:
         """Emit one value; `card` gives the lines that people read."""
@@ -74,8 +86,12 @@ class Output:
         elif self.form is Form.CSV:
             self._csv(list(record), [list(record.values())])
         else:
-            for line in card():
-                write(line + "\n")
+            self.lines(card())
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Emit text that is harmless already."""
+        for line in lines:
+            write(line + "\n")
 
     def done(self, record: Mapping[str, Any], sentence: str) -> None:
         """Emit what a change did; a person who wants quiet gets no sentence."""
@@ -115,8 +131,9 @@ class Output:
         # A terminal must not be steered by data; a file or a pipe gets the data as it is.
         clean = escape if self.terminal else str
         write(",".join(_csv_cell(clean(key)) for key in keys) + "\n")
-        for row in rows:
-            write(",".join(_csv_value(value, clean) for value in row) + "\n")
+        lines = (",".join([_csv_value(value, clean) for value in row]) + "\n" for row in rows)
+        for piece in _pieces(lines):
+            write(piece)
 
     def notice(self, text: str) -> None:
         """Tell a person something beside the report."""
@@ -134,24 +151,33 @@ class Output:
 
 def write_json_rows(rows: Iterable[Any]) -> None:
     """An array, one element per line, written as the elements come."""
-    before = "["
-    for row in rows:
-        write(f"{before}\n{to_json(row)}")
-        before = ","
-    write("[]\n" if before == "[" else "\n]\n")
+    elements = (to_json(row) for row in rows)
+    first = next(elements, None)
+    if first is None:
+        write("[]\n")
+        return
+    write(f"[\n{first}")
+    for piece in _pieces(f",\n{element}" for element in elements):
+        write(piece)
+    write("\n]\n")
+
+
+def _pieces(texts: Iterable[str]) -> Iterator[str]:
+    """Many small texts as a few larger ones, since each write costs."""
+    stream = iter(texts)
+    while piece := "".join(itertools.islice(stream, _ROWS_AT_ONCE)):
+        yield piece
 
 
 def _csv_value(value: Any, clean: Callable[[str], str]) -> str:
-    match value:
-        case None:
-            return ""
-        case str():
-            return _csv_cell(clean(value))
-        case _:
-            return _csv_cell(clean(to_text(value)))
+    if value is None:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return _csv_cell(clean(value if isinstance(value, str) else to_text(value)))
 
 
 def _csv_cell(text: str) -> str:
-    if not text or any(mark in text for mark in ',"\r\n'):
+    if not text or _MUST_BE_QUOTED.search(text):
         return '"' + text.replace('"', '""') + '"'
     return text

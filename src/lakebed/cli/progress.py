@@ -18,8 +18,11 @@ def _ignore(done: int, row_count: int) -> None:
 
 
 @contextmanager
-def byte_progress(title: str, total_bytes: int, *, quiet: bool) -> Iterator[Advance]:
-    """A bar over bytes read, with the rows they held; a total of 0 means that it is unknown."""
+def byte_progress(title: str, total_bytes: int, *, finish: str, quiet: bool) -> Iterator[Advance]:
+    """A bar over bytes read, with the rows they held; a total of 0 means that it is unknown.
+
+    `finish` names the work that is left when all is read.
+    """
     if _is_unseen(quiet=quiet):
         yield _ignore
         return
@@ -31,7 +34,7 @@ def byte_progress(title: str, total_bytes: int, *, quiet: bool) -> Iterator[Adva
         TextColumn("{task.fields[rows]:,} rows", markup=False),
         TimeRemainingColumn(),
     )
-    with _bar(title, total_bytes, columns) as advance:
+    with _bar(title, total_bytes, columns, finish) as advance:
         yield advance
 
 
@@ -69,15 +72,26 @@ def _is_unseen(*, quiet: bool) -> bool:
 
 
 @contextmanager
-def _bar(title: str, total: int, columns: "tuple[ProgressColumn, ...]") -> Iterator[Advance]:
+def _bar(
+    title: str, total: int, columns: "tuple[ProgressColumn, ...]", finish: str = ""
+) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import Progress, TextColumn
 
     name = TextColumn("{task.description}", markup=False)
-    with Progress(name, *columns, console=Console(stderr=True), transient=True) as bar:
+    drawn = Progress(
+        name,
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,  # else the report itself would be printed above the bar
+        redirect_stderr=False,
+    )
+    with drawn as bar:
         task = bar.add_task(escape(title), total=total or None, rows=0)
 
         def advance(done: int, row_count: int) -> None:
-            bar.update(task, completed=done, rows=row_count)
+            now = finish if finish and done >= total > 0 else title
+            bar.update(task, completed=done, rows=row_count, description=escape(now))
 
         yield advance

@@ -261,7 +261,10 @@ def _open_csv(stream: Stream, reading: Reading) -> Any:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return csv.open_csv(pa.PythonFile(stream), convert_options=convert)
+    # In a file of one column an empty line is a null; elsewhere it is nothing.
+    is_single = b"," not in stream.peek(1 << 16).partition(b"\n")[0]
+    parse = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=not is_single)
+    return csv.open_csv(pa.PythonFile(stream), parse_options=parse, convert_options=convert)
 
 
 def _open_json(stream: Stream, reading: Reading) -> Any:

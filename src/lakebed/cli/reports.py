@@ -72,13 +72,13 @@ def parse_token(text: str | None) -> tuple[str, int] | None:
     return app, int(version)
 
 
-def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """The values of an option that takes KEY=VALUE and can be repeated."""
+def pairs(texts: tuple[str, ...], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
+    """The values of an option that takes pairs and can be repeated."""
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise RequestError(f"{option} {text!r} is not KEY=VALUE")
+            raise RequestError(f"{option} {text!r} is not {form}")
         if key in found:
             raise RequestError(f"{option} gives {key!r} more than once")
         found[key] = value

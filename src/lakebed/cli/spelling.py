@@ -1,11 +1,12 @@
 """Types that text formats cannot hold: read as text first, then turned into what they mean.
 
 `lakebed scan` spells bytes as hexadecimal digits, so that is how text spells them here too; Arrow
-would take the digits themselves for the bytes. Its JSON reader knows no times of day either.
+would take the digits themselves for the bytes. Its JSON reader knows neither dates nor times of
+day.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import time
+from datetime import date, time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def as_spelled(wanted: "pa.Schema", *, knows_times: bool) -> "pa.Schema":
     import pyarrow as pa
 
     def known(kind: Any) -> Any:
-        is_known = not _is_spelled(kind) or (knows_times and pa.types.is_time(kind))
+        is_known = not _is_spelled(kind) or (knows_times and not _is_bytes(kind))
         return kind if is_known else pa.string()
 
     return pa.schema([pa.field(field.name, known(field.type)) for field in wanted])
@@ -54,18 +55,33 @@ def meant(batches: Iterable["pa.RecordBatch"], schema: "pa.Schema") -> Iterator[
 def _is_spelled(kind: Any) -> bool:
     import pyarrow as pa
 
-    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return bool(is_bytes or pa.types.is_fixed_size_binary(kind) or pa.types.is_time(kind))
+    return bool(_is_bytes(kind) or pa.types.is_time(kind) or pa.types.is_date(kind))
+
+
+def _is_bytes(kind: Any) -> bool:
+    import pyarrow as pa
+
+    is_variable = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return bool(is_variable or pa.types.is_fixed_size_binary(kind))
 
 
 def _decoded(column: Any, field: Any) -> Any:
     import pyarrow as pa
 
-    is_time = pa.types.is_time(field.type)
-    decode: Callable[[str], Any] = time.fromisoformat if is_time else bytes.fromhex
+    decode, example = _decoder(field.type)
     try:
         values = [None if text is None else decode(text) for text in column.to_pylist()]
     except ValueError as error:
-        how = "a time looks like 12:30:00" if is_time else "bytes are spelled as hex digits"
-        raise ValueError(f"column {field.name!r}: {how}") from error
+        raise ValueError(f"column {field.name!r} wants {example}") from error
     return pa.array(values, field.type)
+
+
+def _decoder(kind: Any) -> tuple[Callable[[str], Any], str]:
+    """What turns a text into a value, and how such a text looks."""
+    import pyarrow as pa
+
+    if pa.types.is_time(kind):
+        return time.fromisoformat, "times like 12:30:00"
+    if pa.types.is_date(kind):
+        return date.fromisoformat, "dates like 2026-01-31"
+    return bytes.fromhex, "bytes as hexadecimal digits"

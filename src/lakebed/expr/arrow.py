@@ -1,7 +1,6 @@
-"""Predicates on Arrow data: the mask of rows that match, and what a Parquet scan may skip by.
+"""Predicates on Arrow data: the mask of rows that match.
 
-`filter_mask` is the meaning of a predicate (`bind` says it in words). `pushable` is only a help
-for the reader: it keeps every row that matches, and may keep others.
+`filter_mask` is the meaning of a predicate; `bind` says it in words.
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,6 @@ from lakebed.expr.bound import (
     BoundOr,
     StorageValue,
 )
-from lakebed.expr.like import prefix_end
 from lakebed.expr.nodes import Op
 from lakebed.expr.tree import fold
 from lakebed.format.types import FLOATS, Kind, Primitive
@@ -52,7 +50,6 @@ COMPARISONS: Mapping[Op, Any] = {
     Op.GT: pc.greater,
     Op.GE: pc.greater_equal,
 }
-_IN_VALUES_PUSHED_MAX = 1000  # beyond it the range of the values is all that is pushed
 
 
 def primitive_arrow_type(kind: Primitive) -> Any:
@@ -164,53 +161,3 @@ def _regex(part: str) -> str:
         return "."
     # RE2 has no function to quote with on this side; a code stands for itself and nothing else.
     return "".join(c if c.isalnum() or ord(c) > 0x7F else f"\\x{{{ord(c):x}}}" for c in part[1:])
-
-
-# ------------------------------------------------------------------------------------ pushdown
-
-
-def pushable(bound: Bound, names: Mapping[int, str]) -> Any | None:
-    """An Arrow expression that is true at least where the predicate is, or None for no help.
-
-    Arrow proves from the statistics of row groups that no row can match, and its proofs know
-    neither NaN nor missing counts of nulls. So what NaN or NULL satisfy is never pushed: !=, NOT,
-    IS NULL, IS NAN.
-    """
-
-    def visit(node: Bound, inner: list[Any | None]) -> Any | None:
-        if isinstance(node, BoundAnd):
-            known = [part for part in inner if part is not None]
-            return _joined(_and, known) if known else None
-        if isinstance(node, BoundOr):
-            return None if any(part is None for part in inner) else _joined(_or, inner)
-        if inner or getattr(node, "field_id", None) not in names:
-            return None
-        return _pushed_leaf(node, pc.field(names[_field_id(node)]))
-
-    return fold(bound, visit)
-
-
-def _and(left: Any, right: Any) -> Any:
-    return left & right
-
-
-def _or(left: Any, right: Any) -> Any:
-    return left | right
-
-
-def _pushed_leaf(leaf: Bound, column: Any) -> Any | None:
-    match leaf:
-        case BoundCompare(op=op, value=value, kind=kind) if op is not Op.NE:
-            return COMPARISONS[op](column, typed_scalar(value, kind))
-        case BoundIn(values=values, kind=kind):
-            low, high = typed_scalar(values[0], kind), typed_scalar(values[-1], kind)
-            between = (column >= low) & (column <= high)
-            # Arrow would take the two zeros for different members of the list.
-            if kind.kind in FLOATS or len(values) > _IN_VALUES_PUSHED_MAX:
-                return between
-            return between & column.isin(pa.array(values, primitive_arrow_type(kind)))
-        case BoundLike(kind=kind) if leaf.prefix:
-            end = prefix_end(leaf.prefix)
-            first = column >= typed_scalar(leaf.prefix, kind)
-            return first if end is None else first & (column < typed_scalar(end, kind))
-    return None

@@ -79,12 +79,15 @@ def _integers(values: Any) -> Any:
     """The values of a date, time or integer column as int64; 0 where there is none."""
     if pa.types.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
-    return pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if values.null_count:
+        values = pc.fill_null(values, 0)
+    return values.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _array(numbers: Any, like: Any) -> Any:
     """An Arrow array that is null where the other is."""
-    return pa.array(numbers, mask=like.is_null().to_numpy(zero_copy_only=False))
+    mask = like.is_null().to_numpy(zero_copy_only=False) if like.null_count else None
+    return pa.array(numbers, mask=mask)
 
 
 def _calendar(units: Any, source: Primitive, transform: TransformName) -> Any:

@@ -80,6 +80,8 @@ def to_arrow_schema(schema: Schema, *, field_ids: bool = True) -> Any:
 
 def differences(table_schema: Schema, incoming: Any) -> Differences:
     """Compare a table with the schema of rows that shall go into it."""
+    if incoming.equals(to_arrow_schema(table_schema, field_ids=False)):
+        return Differences()  # Mostly, and worth not looking at each column.
     inferred = INFERRED in (incoming.metadata or {})
     problems = [f"column {name!r} appears more than once" for name in _repeated(incoming.names)]
     for field in table_schema.fields:

@@ -6,6 +6,7 @@ its statistics, and its rows are encoded where they lie.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -42,6 +43,7 @@ _TARGET_BYTES_MAX = 1 << 40
 _COMPRESSION_RATIO = 4  # Arrow bytes per Parquet byte, guessed low: files end below the target
 _PARTITION_DIRECTORY_COUNT_MAX = 8
 
+_SCHEMAS_KEPT = 64
 _SAMPLE_ROWS = 256
 _DELTA = "DELTA_BINARY_PACKED"
 _DELTA_KINDS = INTEGERS | TIMESTAMPS | {Kind.DATE, Kind.TIME}
@@ -272,8 +274,8 @@ def _encode(rows: Any, schema: Schema, options: WriterOptions) -> tuple[Any, Any
 
 def _stats(rows: Any, footer: Any, schema: Schema) -> dict[int, ColumnStats]:
     """Statistics of written rows: the encoder has found most of them on its way."""
-    fields = stats_fields(schema)
-    found = footer_stats(footer, fields, leaf_places(to_arrow_schema(schema)))
+    fields, places = _described(schema)
+    found = footer_stats(footer, fields, places)
     for field, kind in fields:
         stats, is_float = found[field.id], kind.kind in FLOATS
         # Parquet has no counts of NaN, and no bounds of values that are too long.
@@ -283,6 +285,12 @@ def _stats(rows: Any, footer: Any, schema: Schema) -> dict[int, ColumnStats]:
             nans = nan_count(rows.column(field.name))
             found[field.id] = ColumnStats(stats.null_count, nans, stats.lower, stats.upper)
     return found
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def _described(schema: Schema) -> tuple[list[tuple[Field, Primitive]], dict[str, int]]:
+    """The columns that have statistics, and where a footer has theirs."""
+    return stats_fields(schema), leaf_places(to_arrow_schema(schema))
 
 
 def _encodings(rows: Any, schema: Schema) -> tuple[list[str], dict[str, str]]:

@@ -143,7 +143,13 @@ class ManifestEvidence:
             no_value = np.array([r is not _UNKNOWN and r.lower is None for r in ranges], dtype=bool)
             found.append(
                 PartitionEvidence(
-                    field.transform, field.width, source, lower, upper, has_null, has_null & no_value
+                    field.transform,
+                    field.width,
+                    source,
+                    lower,
+                    upper,
+                    has_null,
+                    has_null & no_value,
                 )
             )
         return found
@@ -159,7 +165,7 @@ class ManifestEvidence:
         return typed_array([storage_value(value, kind) for value in values], kind)
 
 
-_UNKNOWN = PartitionRange(True)
+_UNKNOWN = PartitionRange(has_null=True)
 
 
 def live_mask(table: Any) -> Any:

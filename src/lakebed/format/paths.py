@@ -21,7 +21,7 @@ def check_path(path: str) -> str:
     characters, percent-encoded dots, text that is not UTF-8, more than 1,024 bytes.
     """
     try:
-        length = len(path.encode())
+        length = len(path) if path.isascii() else len(path.encode())
     except UnicodeEncodeError as error:
         raise UnsafePathError(f"the path {path!a} is not valid text") from error
     if length > PATH_LENGTH_BYTES_MAX:

@@ -199,15 +199,18 @@ def _ref_complaints(ref: ManifestRef, version: int) -> Iterator[str]:
 
 def _entry_complaints(entry: Entry, ref: ManifestRef, version: int) -> Iterator[str]:
     file = entry.file
-    if not _are_counts(file.row_count, file.size_bytes) or not 0 <= file.schema_id <= _ID_MAX:
+    row_count = file.row_count
+    if not (0 <= row_count <= COUNT_MAX and 0 <= file.size_bytes <= COUNT_MAX):
+        yield f"{file.path!r} has a number that is negative or too large"
+    if not 0 <= file.schema_id <= _ID_MAX:
         yield f"{file.path!r} has a number that is negative or too large"
     if file.spec_id != ref.spec_id:
         yield f"{file.path!r} is listed under another partition spec than its own"
     if not (0 <= entry.added_version <= version and LIVE <= entry.removed_version <= version):
         yield f"{file.path!r} was added or removed after version {version}"
     for stats in file.stats.values():
-        counts = (stats.null_count or 0, stats.nan_count or 0)
-        if min(counts) < 0 or sum(counts) > file.row_count:
+        nulls, nans = stats.null_count or 0, stats.nan_count or 0
+        if nulls < 0 or nans < 0 or nulls + nans > row_count:
             yield f"{file.path!r} has more nulls than rows, or fewer than none"
 
 

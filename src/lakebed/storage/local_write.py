@@ -86,6 +86,12 @@ class Staged:
                 ) from error
             raise write_error(error, self._target) from error
 
+    def settle(self) -> None:
+        """Go the whole way: content, name, and the directory that holds the name."""
+        self.sync()
+        self.publish()
+        sync_directory(os.path.dirname(self._target))
+
     def close(self) -> None:
         """Let go; without a name the content is gone."""
         if self._temporary is not None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from lakebed.commit.change import Commit, Definition
-from lakebed.errors import RequestError
+from lakebed.errors import BadMetadataError, RequestError
 from lakebed.files.arrow_schema import from_arrow
 from lakebed.format.metadata import TableMetadata
 from lakebed.format.partition import PartitionSpec, check_transform, parse_spec
@@ -179,7 +179,10 @@ def _type_of(kind: object, name: str) -> Type:
     if isinstance(kind, Primitive):
         return kind
     if isinstance(kind, str):
-        return parse_primitive(kind)
+        try:
+            return parse_primitive(kind)
+        except BadMetadataError as error:  # The text is the user's here, not a file's.
+            raise RequestError(error.message, hint=error.hint) from error
     raise RequestError(
         f"{kind!r} is not a type", hint='Use a pyarrow type, or a name such as "double"'
     )

@@ -73,7 +73,7 @@ class Inspect:
                 "data_size_bytes": ref.data_size_bytes,
                 "deleted_count": ref.deleted_count,
                 "size_bytes": ref.size_bytes,
-                "partitions": _ranges_text(ref),
+                "partitions": self._ranges_text(ref),
             }
             for name, ref in self._named_refs()
         ]
@@ -148,6 +148,22 @@ class Inspect:
         ]
         return pa.Table.from_arrays(arrays, schema=_FILES)
 
+    def _ranges_text(self, ref: ManifestRef) -> str:
+        """The ranges of the partition fields, as in ts_day=2026-01-01..2026-01-31."""
+        spec, metadata = self._head.metadata.spec(ref.spec_id), self._head.metadata
+        texts = []
+        for field, span in zip(spec.fields, ref.partitions, strict=False):
+            source = metadata.field_type(field.source_id)
+            assert source is not None, "a spec's columns are primitive"
+            ends = dict.fromkeys(
+                partition_text(field, end, source)
+                for end in (span.lower, span.upper)
+                if end is not None
+            )
+            null = ["null"] if span.has_null else []
+            texts.append(f"{field.name}={' or '.join(['..'.join(ends)] * bool(ends) + null)}")
+        return ", ".join(texts)
+
     def _partition_texts(self, table: pa.Table, ref: ManifestRef) -> list[str]:
         spec, metadata = self._head.metadata.spec(ref.spec_id), self._head.metadata
         texts: list[list[str]] = []
@@ -160,10 +176,6 @@ class Inspect:
         if not texts:
             return [""] * table.num_rows
         return ["/".join(parts) for parts in zip(*texts, strict=True)]
-
-
-def _ranges_text(ref: ManifestRef) -> str:
-    return ", ".join(f"{r.lower}..{r.upper}{' or null' * r.has_null}" for r in ref.partitions)
 
 
 _SNAPSHOTS = pa.schema(

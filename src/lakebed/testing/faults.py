@@ -124,20 +124,20 @@ class Faults:
         self.scheduler.switch()
         while self.late and self.chance.random() < 0.2:
             self.land(self.late.pop(int(self.chance.random() * len(self.late))))
-        if self._fires(Fault.CLOCK_JUMP, step):
+        if self.fires(Fault.CLOCK_JUMP, step):
             self.clocks[actor.name].skew_ms += HOUR_MS if self.chance.random() < 0.5 else -HOUR_MS
-        if self._fires(Fault.CRASH, step):
+        if self.fires(Fault.CRASH, step):
             self._kill()
-        if self._fires(Fault.INTERRUPT, step):
+        if self.fires(Fault.INTERRUPT, step):
             raise Interrupted
 
     def draw(self, step: str, menu: Sequence[Fault]) -> Fault | None:
         """Choose at most one fault of the menu; a full disk stays full for a while."""
         if self.full_until >= self.scheduler.step and Fault.FULL in menu:
-            self._note(step, Fault.FULL)
+            self.note_fault(step, Fault.FULL)
             return Fault.FULL
         for fault in menu:
-            if self._fires(fault, step):
+            if self.fires(fault, step):
                 if fault is Fault.FULL:
                     room = self.chance.randrange(1, _FULL_STEP_COUNT_MAX)
                     self.full_until = self.scheduler.step + room
@@ -178,6 +178,19 @@ class Faults:
         """A hash over all that happened."""
         return hashlib.blake2b("\n".join(self.trace).encode(), digest_size=16).hexdigest()
 
+    def fires(self, fault: Fault, step: str) -> bool:
+        """Decide whether a fault strikes here, and count it if so."""
+        rate = self.rates.get(fault)
+        if rate is None or self.chance.random() >= rate:
+            return False
+        self.note_fault(step, fault)
+        return True
+
+    def note_fault(self, step: str, fault: Fault) -> None:
+        """Count a fault and leave it in the trace."""
+        self.counts[step, fault] += 1
+        self.note(f"{step} ** {fault.value}")
+
     def _answer(
         self,
         step: str,
@@ -193,22 +206,11 @@ class Faults:
         self.scheduler.switch()
         if fault is Fault.LOST_REPLY:
             raise unanswered(f"simulated: the reply to {step} was lost")
-        if self._fires(Fault.CRASH_AFTER, step):
+        if self.fires(Fault.CRASH_AFTER, step):
             self._kill()
         if isinstance(result, LakebedError):
             raise result
         return result
-
-    def _fires(self, fault: Fault, step: str) -> bool:
-        rate = self.rates.get(fault)
-        if rate is None or self.chance.random() >= rate:
-            return False
-        self._note(step, fault)
-        return True
-
-    def _note(self, step: str, fault: Fault) -> None:
-        self.counts[step, fault] += 1
-        self.note(f"{step} ** {fault.value}")
 
     def _kill(self) -> None:
         actor: Actor | None = self.scheduler.current

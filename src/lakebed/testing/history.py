@@ -91,6 +91,7 @@ class Look:
     version: int
     files: frozenset[str] | None = None
     rows: tuple[Row, ...] | None = None
+    is_past: bool = False  # an old version was asked for
 
 
 @dataclass(slots=True)
@@ -158,3 +159,4 @@ class Ending:
     rows: dict[str, tuple[Row, ...]]  # what each file holds, by path within the table
     present: frozenset[str]  # every object of the store, by `table/path`
     heads: dict[str, tuple[int, str]]  # what the catalog says: version and commit id
+    told: dict[str, list[tuple[int, str]]]  # what the product says of all versions, oldest first

@@ -57,7 +57,7 @@ def run_histories(
     tally = Tally()
     workers = Workers()
     try:
-        with _undisturbed():
+        with undisturbed():
             for seed in seeds:
                 tally.add(run_history(seed, workers))
                 if each is not None:
@@ -72,7 +72,7 @@ def run_histories(
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Keep the collector and Arrow's thread pool out of the way: a third of the time is theirs."""
     thread_count = pa.cpu_count()
     pa.set_cpu_count(1)
@@ -89,9 +89,11 @@ def describe(report: Report) -> str:
     trace = report.trace
     if len(trace) > _TRACE_LINE_COUNT_MAX:
         trace = [f"… {len(trace) - _TRACE_LINE_COUNT_MAX} lines", *trace[-_TRACE_LINE_COUNT_MAX:]]
-    lines = [f"seed {report.seed} breaks a law:", *(f"  {text}" for text in report.complaints)]
+    name = "a searched world" if report.seed is None else f"seed {report.seed}"
+    lines = [f"{name} breaks a law:", *(f"  {text}" for text in report.complaints)]
     lines += [f"setting: {report.setting}", "trace:", *(f"  {line}" for line in trace)]
-    lines.append(f"replay: python -m lakebed.testing.simulate --replay {report.seed}")
+    if report.seed is not None:
+        lines.append(f"replay: python -m lakebed.testing.simulate --replay {report.seed}")
     return "\n".join(lines)
 
 

@@ -23,6 +23,7 @@ from lakebed.testing.simulate_setting import Order
 from lakebed.testing.simulate_world import SCHEMA, Process, World
 
 _TRIES_MAX = 4
+_PAST_CHANCE = 0.25
 _REFUSALS = (CommitConflictError, UnavailableError, TokenError)
 
 
@@ -235,16 +236,19 @@ class Reader:
             try:
                 if name not in tables:
                     tables[name] = catalog.table(name)
-                look(self._world, self.process, name, tables[name])
+                seen = look(self._world, self.process, name, tables[name])
+                if self._world.chance.random() < _PAST_CHANCE:
+                    past = self._world.chance.randrange(seen + 1)
+                    look(self._world, self.process, name, tables[name], past)
             except UnavailableError:
                 self._world.faults.note("could not read")
             self._world.faults.pause(self._world.chance.random() * 100)
 
 
-def look(world: World, process: Process, name: str, table: Table) -> None:
-    """Read a table and keep what was seen."""
+def look(world: World, process: Process, name: str, table: Table, at: int | None = None) -> int:
+    """Read a table, now or at an old version, and keep what was seen; tells the version."""
     began = world.history.tick()
-    plan = table.read_plan()
+    plan = table.read_plan(snapshot_id=at)
     files = frozenset(file.path for file in plan.files)
     seen: tuple[Row, ...] | None = None
     if world.setting.is_whole:
@@ -262,8 +266,10 @@ def look(world: World, process: Process, name: str, table: Table) -> None:
             version=plan.snapshot.version,
             files=files,
             rows=seen,
+            is_past=at is not None,
         )
     )
+    return plan.snapshot.version
 
 
 def ask(catalog: Catalog, error: CommitUnknownError) -> Claim:

@@ -20,7 +20,7 @@ from lakebed.testing.simulate_world import Process, World
 class Report:
     """What one history came to; `complaints` is empty if every law was kept."""
 
-    seed: int
+    seed: int | None  # None: of a world that was searched, not drawn
     setting: Setting
     complaints: list[str]
     trace: list[str]
@@ -33,14 +33,17 @@ class Report:
 
 def run_history(seed: int, workers: Workers) -> Report:
     """Play the history of a seed and judge it."""
-    chance = random.Random(f"setting {seed}")
-    setting = draw_setting(chance)
-    world = World(seed, setting, workers)
+    world = World(seed, draw_setting(random.Random(f"setting {seed}")), workers)
+    return play(world, seed)
+
+
+def play(world: World, seed: int | None = None) -> Report:
+    """Play a history in a world of its own and judge it."""
     complaints = _play(world)
     complaints += _judge(world)
     return Report(
         seed=seed,
-        setting=setting,
+        setting=world.setting,
         complaints=complaints,
         trace=world.faults.trace,
         fingerprint=world.faults.fingerprint(),
@@ -81,9 +84,12 @@ def _judge(world: World) -> list[str]:
             # Nothing is under way any more, so that even "undecided" is the last word.
             last = replace(ask(catalog, error), is_final=True)
             world.history.attempts[serial].claims.append(last)
+        told = {}
         for name in world.setting.tables:
-            look(world, process, name, catalog.table(name))
-        complaints = [*check(world.history, world.ending()), *_stuck(world)]
+            table = catalog.table(name)
+            look(world, process, name, table)
+            told[name] = [(each.version, each.commit_id) for each in table.history()][::-1]
+        complaints = [*check(world.history, world.ending(told)), *_stuck(world)]
     if isinstance(caught.error, KeyboardInterrupt):
         raise caught.error
     if caught.error is not None:

@@ -23,7 +23,7 @@ from lakebed.testing.faults_catalog import FaultyCatalog, Line
 from lakebed.testing.faults_store import FaultyStore
 from lakebed.testing.history import Ending, History, Row
 from lakebed.testing.oracle_chain import read_chain, read_rows, write_rows
-from lakebed.testing.scheduler import PriorityChange, RandomWalk, Scheduler, Workers
+from lakebed.testing.scheduler import Policy, PriorityChange, RandomWalk, Scheduler, Workers
 from lakebed.testing.scheduler_clock import SimulatedClock, SimulatedIds, serial_of
 from lakebed.testing.simulate_setting import KEYS, TABLES, Backend, Beginning, Setting
 
@@ -47,10 +47,14 @@ class Process:
 class World:
     """Everything that the actors of one history share."""
 
-    def __init__(self, seed: int, setting: Setting, workers: Workers) -> None:
+    def __init__(
+        self, seed: int, setting: Setting, workers: Workers, policy: Policy | None = None
+    ) -> None:
         self.setting = setting
         self.chance = random.Random(seed)
-        self.scheduler = _scheduler(setting, self.chance, workers)
+        self.scheduler = Scheduler(
+            policy=policy or _policy(setting, self.chance), workers=workers, chance=self.chance
+        )
         self.faults = Faults(self.scheduler, self.chance, setting.rates)
         self.history = History(is_serializable=setting.is_serializable)
         self.unknown: dict[int, CommitUnknownError] = {}  # by serial: errors yet to be resolved
@@ -96,8 +100,8 @@ class World:
         """What data files hold; no faults, since this is the simulator's own knowledge."""
         return frozenset(row for path in files for row in read_rows(self._data(table, path)))
 
-    def ending(self) -> Ending:
-        """Everything that is there when all is over."""
+    def ending(self, told: dict[str, list[tuple[int, str]]]) -> Ending:
+        """Everything that is there when all is over, and what the product told of it."""
         infos = list(self.store.list())
         objects = {info.path: self.store.read(info.path, size_bytes_max=1 << 30) for info in infos}
         chains, heads, rows = {}, {}, {}
@@ -111,7 +115,7 @@ class World:
                 content = objects.get(f"{table}/{path}")
                 if content is not None:
                     rows[path] = read_rows(content)
-        return Ending(chains=chains, rows=rows, present=frozenset(objects), heads=heads)
+        return Ending(chains=chains, rows=rows, present=frozenset(objects), heads=heads, told=told)
 
     def _backend(self, process: Process, store: FaultyStore) -> CatalogBackend:
         if self.setting.backend is Backend.MEMORY:
@@ -224,12 +228,11 @@ def _stand_in(
     return file, content
 
 
-def _scheduler(setting: Setting, chance: random.Random, workers: Workers) -> Scheduler:
+def _policy(setting: Setting, chance: random.Random) -> Policy:
     if setting.walks:
-        return Scheduler(policy=RandomWalk(chance), workers=workers, chance=chance)
+        return RandomWalk(chance)
     change_count = chance.randrange(1, 6)
-    policy = PriorityChange(chance, change_count=change_count, step_count=_STEP_COUNT_TYPICAL)
-    return Scheduler(policy=policy, workers=workers, chance=chance)
+    return PriorityChange(chance, change_count=change_count, step_count=_STEP_COUNT_TYPICAL)
 
 
 def _no_sleep(duration_ms: float) -> None:
