@@ -1,4 +1,4 @@
-"""Whatever the command: JSON and CSV can be read, hostile text is harmless, reading makes nothing."""
+"""Whatever the command: JSON and CSV are sound, hostile text is harmless, reading makes nothing."""
 
 import csv
 import io
@@ -82,50 +82,43 @@ def test_csv_has_a_header_and_rows_of_its_length(plant: Shell, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in NEEDS_NO_CATALOG])
-@pytest.mark.parametrize(
-    "catalog", ["sqlite:///lakebed/catalog.db", "lake", "file:///nowhere/at/all"]
-)
-def test_without_a_catalog_nothing_is_made(shell: Shell, name: str, catalog: str) -> None:
-    if name == "catalog" and catalog.startswith("file:"):
-        pytest.xfail("a store catalog is never rebuilt, whether it is there or not")
-    said = shell.error(*EVERY[name], "--catalog", catalog, stdin="x\n")
-    assert "there is no" in said or "needs no rebuilding" in said
-    assert list(shell.place.iterdir()) == []
+def test_without_a_catalog_nothing_is_made(shell: Shell, name: str) -> None:
+    for catalog in ("sqlite:///lakebed/catalog.db", "lake", "file:///nowhere/at/all"):
+        said = shell.error(*EVERY[name], "--catalog", catalog, stdin="x\n")
+        assert "there is no" in said or "needs no rebuilding" in said
+        assert list(shell.place.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("name", ["info", "scan", "tag", "rollback", "evolve", "append", "resolve"])
-def test_hostile_text_is_refused_in_harmless_lines(plant: Shell, name: str, text: str) -> None:
-    given = {
-        "info": ("info", "--", text or "-"),
-        "scan": ("scan", T, "--where", f"sensor = {text}"),
-        "tag": ("tag", T, "--", text),
-        "rollback": ("rollback", T, "--", text),
-        "evolve": ("evolve", T, "--add", f"{text} int int"),
-        "append": ("append", T, "--", text),
-        "resolve": ("resolve", "--table", text, "--after", "0", "--", "x"),
-    }[name]
-    result = plant.run(*given)
-    assert result.exit_code in (2, 4, 6)
-    for stream in (result.stdout, result.stderr):
-        assert not {"\x1b", "\x07", "\u202e", "\r"} & set(stream)
-    assert [line for line in result.stderr.splitlines() if line.startswith("error: ")] in (
-        result.stderr.splitlines()[:1],
-        [],
-    )
+def test_hostile_text_is_refused_in_harmless_lines(plant: Shell, text: str) -> None:
+    for given in (
+        ("info", "--", text or "-"),
+        ("scan", T, "--where", f"sensor = {text}"),
+        ("tag", T, "--", text),
+        ("rollback", T, "--", text),
+        ("evolve", T, "--add", f"{text} wibble"),
+        ("append", T, "--", text),
+        ("config", "show", "--output", text),
+        ("resolve", "--table", text, "--after", "0", "--", text),
+    ):
+        result = plant.run(*given)
+        assert result.exit_code in (2, 6), given
+        assert not {"\x1b", "\x07", "\u202e", "\r"} & set(result.output)
+        starts = [line.partition(":")[0] for line in result.stderr.splitlines()]
+        assert starts in ([], ["error"], ["error", "next"]), given
     assert plant.version() == 1
 
 
 def test_hostile_data_cannot_steer_a_terminal_through_a_table(shell: Shell) -> None:
-    shell.write("rows.json", json.dumps({"s": "\x1b[2J\nforged", "b\u202ec": "\x9b31m"}))
-    shell.ok("init", "t", "--schema", 's string, "b\u202ec" string')
+    shell.write("rows.json", json.dumps({"s": "\x1b[2J\nforged", "t": "\x9b31m \u202e"}))
+    shell.ok("init", "t", "--schema", "s string, t string", "--description", "\x1b[2J")
     shell.ok("append", "t", "rows.json")
     for form in ("table", "json"):
         printed = shell.ok("scan", "t", "--output", form)
         assert not {"\x1b", "\x9b", "\u202e"} & set(printed)
     assert shell.json("scan", "t")[0]["s"] == "\x1b[2J\nforged"
     assert len(shell.ok("scan", "t").splitlines()) == 2
-    assert not {"\u202e"} & set(shell.ok("info", "t"))
+    assert "\x1b" not in shell.ok("info", "t")
 
 
 @pytest.mark.parametrize("name", [n for n in EVERY if n not in ("tables", "version")])

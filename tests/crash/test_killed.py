@@ -51,6 +51,7 @@ def test_a_writer_killed_anywhere_in_a_step_leaves_all_or_nothing_of_it(
     workshop: Path, kind: str, level: str, number: int
 ) -> None:
     start = workshop / "start"
+    start.mkdir()
     with open_catalog(start, kind) as catalog:
         for step in steps(kind)[:number]:
             step.act(catalog)

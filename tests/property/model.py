@@ -54,9 +54,7 @@ class Version:
         """With more rows."""
         return replace(self, operation="append", rows=self.rows + bag(rows), changes_rows=True)
 
-    def overwritten(
-        self, rows: Iterable[Mapping[int, Any]], where: Predicate | None
-    ) -> "Version":
+    def overwritten(self, rows: Iterable[Mapping[int, Any]], where: Predicate | None) -> "Version":
         """With rows in place of those that match."""
         left = self.rows - self.matching(where)
         return replace(self, operation="overwrite", rows=left + bag(rows), changes_rows=True)
@@ -120,6 +118,7 @@ class ModelTable:
     tokens: dict[str, dict[int, int]] = field(default_factory=dict)  # app -> number -> version
     last_key: int = 0
     kinds: dict[int, list[str]] = field(default_factory=dict)  # the types that a column ever had
+    partitioned: set[int] = field(default_factory=set)  # the columns that ever split the rows
 
     @property
     def head(self) -> int:
@@ -134,6 +133,7 @@ class ModelTable:
     def push(self, version: Version) -> None:
         """Make it the newest."""
         self.versions[self.head + 1] = version
+        self.partitioned |= {key for _, key, _ in version.parts}
         for column in version.columns:
             self.last_key = max(self.last_key, column.key)
             kinds = self.kinds.setdefault(column.key, [])
@@ -146,8 +146,9 @@ class ModelTable:
 
     def may_widen(self, key: int, kind: str) -> bool:
         """Whether a type holds every value that the column had, also before a rollback."""
-        had = self.kinds[key]
-        return kind in had or had == ["int"]
+        if kind == "double" and key in self.partitioned:
+            return False
+        return kind in self.kinds[key] or self.kinds[key] == ["int"]
 
     def last_token(self, app: str) -> int:
         """The highest token of an app; -1 if it has none."""
@@ -174,4 +175,4 @@ class ModelTable:
         return added, removed
 
 
-_WIDER = {name: () for name in KINDS} | {"int": ("long", "double")}
+_WIDER: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ()) | {"int": ("long", "double")}

@@ -1,4 +1,4 @@
-"""A file that somebody else put in place is taken as it is, or refused for what is wrong with it."""
+"""A file that somebody else put in place is taken as it is, or refused for what is wrong."""
 
 import datetime as dt
 from decimal import Decimal

@@ -71,6 +71,7 @@ def roll_back(table: Table) -> object:
 
 
 compact_same, compact_other = compact(0), compact(2)
+BOTH, CHANGED = "BOTH_REMOVED", "FILES_CHANGED"
 
 # mine, theirs in between, and the verdict at the strict and at the loose level; "" if both land.
 CASES: dict[tuple[str, str], tuple[Act, Act, str, str]] = {
@@ -83,26 +84,26 @@ CASES: dict[tuple[str, str], tuple[Act, Act, str, str]] = {
     ("delete", "append same"): (delete_same, append_same, "", ""),
     ("delete day", "append same"): (overwrite_same, append_same, "READ_WAS_ADDED_TO", ""),
     ("delete", "append other"): (delete_same, append_other, "", ""),
-    ("delete", "delete same"): (delete_same, delete_same, *["BOTH_REMOVED"] * 2),
+    ("delete", "delete same"): (delete_same, delete_same, BOTH, BOTH),
     ("delete", "delete other"): (delete_same, delete_other, "", ""),
-    ("delete", "overwrite same"): (delete_same, overwrite_same, *["BOTH_REMOVED"] * 2),
+    ("delete", "overwrite same"): (delete_same, overwrite_same, BOTH, BOTH),
     ("delete", "overwrite other"): (delete_same, overwrite_other, "", ""),
-    ("delete", "rewrite same"): (delete_same, compact_same, *["BOTH_REMOVED"] * 2),
+    ("delete", "rewrite same"): (delete_same, compact_same, BOTH, BOTH),
     ("delete", "rewrite other"): (delete_same, compact_other, "", ""),
     ("delete", "evolve"): (delete_same, evolve, "", ""),
     ("delete", "tag"): (delete_same, tag, "", ""),
-    ("overwrite", "overwrite same"): (overwrite_same, overwrite_same, *["BOTH_REMOVED"] * 2),
+    ("overwrite", "overwrite same"): (overwrite_same, overwrite_same, BOTH, BOTH),
     ("overwrite", "overwrite other"): (overwrite_same, overwrite_other, "", ""),
     ("overwrite", "delete other"): (overwrite_same, delete_other, "", ""),
-    ("overwrite", "rewrite same"): (overwrite_same, compact_same, *["BOTH_REMOVED"] * 2),
+    ("overwrite", "rewrite same"): (overwrite_same, compact_same, BOTH, BOTH),
     ("rewrite", "append"): (compact_same, append_same, "", ""),
-    ("rewrite", "delete same"): (compact_same, delete_same, *["BOTH_REMOVED"] * 2),
+    ("rewrite", "delete same"): (compact_same, delete_same, BOTH, BOTH),
     ("rewrite", "delete other"): (compact_same, delete_other, "", ""),
-    ("rewrite", "rewrite same"): (compact_same, compact_same, *["BOTH_REMOVED"] * 2),
+    ("rewrite", "rewrite same"): (compact_same, compact_same, BOTH, BOTH),
     ("rewrite", "rewrite other"): (compact_same, compact_other, "", ""),
-    ("rollback", "append"): (roll_back, append_other, *["FILES_CHANGED"] * 2),
-    ("rollback", "delete"): (roll_back, delete_other, *["FILES_CHANGED"] * 2),
-    ("rollback", "rewrite"): (roll_back, compact_other, *["FILES_CHANGED"] * 2),
+    ("rollback", "append"): (roll_back, append_other, CHANGED, CHANGED),
+    ("rollback", "delete"): (roll_back, delete_other, CHANGED, CHANGED),
+    ("rollback", "rewrite"): (roll_back, compact_other, CHANGED, CHANGED),
     ("rollback", "evolve"): (roll_back, evolve, "", ""),
     ("rollback", "tag"): (roll_back, tag, "", ""),
     ("evolve", "delete"): (evolve, delete_same, "", ""),

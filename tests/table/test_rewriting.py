@@ -123,7 +123,9 @@ def test_an_overwrite_of_a_range_keeps_what_is_outside(opener: Opener) -> None:
     table = filled(opener())
     before = paths(table)
     hide(table, *of_day(before, 1))
-    table.overwrite(readings(1, count=2, first=10), where="ts >= '2026-01-02' and ts < '2026-01-03'")
+    table.overwrite(
+        readings(1, count=2, first=10), where="ts >= '2026-01-02' and ts < '2026-01-03'"
+    )
     after = paths(table)
     assert after - before == of_day(after, 1)
     assert of_day(after, 0) == of_day(before, 0)

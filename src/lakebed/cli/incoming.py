@@ -1,7 +1,8 @@
 """Several files as one stream of batches with one schema, so that they become one commit."""
 
 import os
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ class Incoming:
     schema: "pa.Schema"
     reading: Reading
     size_bytes: int  # 0: unknown
-    stdin: Opened | None = None  # can be opened once only
+    kept_open: Mapping[str, Opened]  # pipes: what was read of them is gone
 
     def batches(self, advance: Advance) -> Iterator["pa.RecordBatch"]:
         """All rows, each batch brought to the common schema; can be read once.
@@ -34,12 +35,12 @@ class Incoming:
         yield pa.RecordBatch.from_pylist([], schema=self.schema)
         before_bytes = row_count = 0
         for path in self.paths:
-            opened = self.stdin if path == STDIN and self.stdin else open_source(path, self.reading)
+            opened = self.kept_open.get(path) or open_source(path, self.reading)
             for batch in opened.batches:
                 row_count += batch.num_rows
                 yield self._conform(batch, path)
                 advance(before_bytes + opened.position(), row_count)
-            before_bytes += 0 if path == STDIN else os.path.getsize(path)
+            before_bytes += 0 if path in self.kept_open else os.path.getsize(path)
 
     def _conform(self, batch: "pa.RecordBatch", path: str) -> "pa.RecordBatch":
         import pyarrow as pa
@@ -60,19 +61,29 @@ class Incoming:
 
 def incoming(paths: Sequence[str], reading: Reading) -> Incoming:
     """Look into each file for its columns, and find the schema that has room for all."""
-    if paths.count(STDIN) > 1:
-        raise RequestError("standard input was named more than once", hint="Give '-' once only")
-    stdin = None
+    pipes = [path for path in paths if path == STDIN or _is_pipe(path)]
+    if len(set(pipes)) < len(pipes):
+        shown = "standard input" if STDIN in pipes else "a pipe"
+        raise RequestError(f"{shown} was named more than once", hint="It can be read once only")
+    kept_open = {}
     schemas = []
     for path in paths:
         opened = open_source(path, reading)
         schemas.append(undressed(opened.schema, path))
-        if path == STDIN:
-            stdin = opened
+        if path in pipes:
+            kept_open[path] = opened
         else:
             opened.close()
-    size_bytes = 0 if stdin else sum(os.path.getsize(path) for path in paths)
-    return Incoming(tuple(paths), _common(schemas, paths), reading, size_bytes, stdin)
+    size_bytes = 0 if pipes else sum(os.path.getsize(path) for path in paths)
+    return Incoming(tuple(paths), _common(schemas, paths), reading, size_bytes, kept_open)
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether it is there and is no file, as in `lakebed append t <(zcat rows.csv.gz)`."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False  # its reader says so in better words
 
 
 def undressed(schema: "pa.Schema", path: str) -> "pa.Schema":

@@ -66,7 +66,10 @@ class _Rebuild:
         self._known: list[str] = []
 
     def run(self) -> RebuildReport:
-        for location, paths in self._locations().items():
+        # The longest histories first: of two tables that claim one name, the one that was only
+        # about to be created when its writer died has a single version.
+        found = sorted(self._locations().items(), key=lambda each: (-len(each[1]), each[0]))
+        for location, paths in found:
             files = MetadataFiles(self._warehouse.child(location))
             for versions in self._by_table(files, location, paths).values():
                 self._restore(location, files, versions)
@@ -124,6 +127,8 @@ class _Rebuild:
         newest = max(snapshot.version for snapshot in versions.values())
         heads = sorted(path for path, s in versions.items() if s.version == newest)
         complete = [found for path in heads if (found := _back_from(path, versions))]
+        if not complete and all(versions[path].operation is Operation.DROP for path in heads):
+            return []  # It was purged: its tombstone is all that is left, and all that is meant.
         if not complete:
             self._problems.append(f"{location}: the history of version {newest} has a gap")
             return []
