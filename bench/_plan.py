@@ -8,11 +8,12 @@ import resource
 import subprocess
 import sys
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 FILE_MINUTES = 5  # each file holds five minutes, so that an hour has twelve
 COMMIT_FILE_COUNT = 1_000
+START = datetime(2026, 1, 1, tzinfo=UTC)  # as in _rows, which would load pyarrow
 
 
 def build(directory: Path, file_count: int) -> None:
@@ -45,31 +46,40 @@ def build(directory: Path, file_count: int) -> None:
         table.commit_append([described(number) for number in numbers], verify=False)
 
 
-def measure_plan(directory: Path, file_count: int) -> dict[str, float]:
+def measure_plan(directory: Path, file_count: int, *, warm: bool = False) -> dict[str, float]:
     """Open and plan in a process that has read nothing of the table."""
-    command = [sys.executable, __file__, str(directory), str(file_count)]
+    command = [sys.executable, __file__, str(directory), str(file_count), *(["warm"] * warm)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def _measure(directory: Path, file_count: int) -> dict[str, float]:
-    from _rows import START
+def _warm_up() -> None:
+    from _rows import SCHEMA, rows
 
     import lakebed
 
-    # The hour lies across two files at each end, in the middle of the table.
+    table = lakebed.connect("memory:").create_table("bench.other", SCHEMA)
+    table.append(rows(0, 10))
+    assert table.read_plan("ts < '2027-01-01' and ts >= '2026-01-01'").files
+
+
+def _measure(directory: Path, file_count: int) -> dict[str, float]:
+    # The hour begins and ends inside a file, in the middle of the table.
     hour = START + timedelta(minutes=FILE_MINUTES * (file_count // 2) + 2)
     where = f"ts >= '{hour.isoformat()}' and ts < '{(hour + timedelta(hours=1)).isoformat()}'"
     start = time.perf_counter()
+    import lakebed
+
     catalog = lakebed.connect(f"sqlite:///{directory}/catalog.db")
     table = catalog.table("bench.readings")
     opened = time.perf_counter()
     plan = table.read_plan(where)
-    file_count_kept = len(plan.files)
+    kept_count = len(plan.files)
     planned = time.perf_counter()
     table.read_plan(where)
     again = time.perf_counter()
+    rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     whole = table.read_plan()
     assert whole.file_count == file_count, "no file may be missing from the plan of all"
     ended = time.perf_counter()
@@ -79,10 +89,13 @@ def _measure(directory: Path, file_count: int) -> dict[str, float]:
         "again_ms": (again - planned) * 1000,
         "whole_ms": (ended - again) * 1000,
         "manifests_opened": plan.manifests_opened,
-        "file_count": file_count_kept,
-        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "file_count": kept_count,
+        "rss_mb": rss_mb,
+        "whole_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
 if __name__ == "__main__":
+    if sys.argv[3:] == ["warm"]:
+        _warm_up()
     print(json.dumps(_measure(Path(sys.argv[1]), int(sys.argv[2]))))

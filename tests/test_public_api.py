@@ -85,7 +85,17 @@ print(json.dumps([took, sorted({name.partition(".")[0] for name in sys.modules})
 def test_importing_the_package_loads_nothing_else() -> None:
     out = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
     took, loaded = json.loads(out.stdout)
-    heavy = {"pyarrow", "numpy", "msgspec", "obstore", "click", "rich", "pandas", "polars", "duckdb"}
+    heavy = {
+        "pyarrow",
+        "numpy",
+        "msgspec",
+        "obstore",
+        "click",
+        "rich",
+        "pandas",
+        "polars",
+        "duckdb",
+    }
     assert heavy.isdisjoint(loaded)
     assert took < 0.1
 

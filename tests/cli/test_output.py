@@ -115,3 +115,17 @@ def test_arrow_values_become_plain_and_stay_exact(array: Any, plain: Any) -> Non
     batch = pa.record_batch({"c": array})
     assert [row[0] for row in plain_rows(batch)] == plain
     json.dumps(plain, allow_nan=False)
+
+
+def test_a_row_too_wide_for_the_terminal_becomes_lines_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    columns = [Column(key=f"column{i}", title=f"column{i}") for i in range(12)]
+    row = {column.key: f"value {i:02d}" for i, column in enumerate(columns)}
+    Output(form=Form.TABLE, terminal=True).rows(columns[:3], [row])
+    assert "column0   column1   column2" in capsys.readouterr().out
+    Output(form=Form.TABLE, terminal=True).rows(columns, [row, row])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["row 1", "  column0   value 00"]
+    assert len(lines) == 2 * 13

@@ -113,6 +113,26 @@ def test_an_unknown_outcome_names_the_command_that_resolves_it(
     assert "next: lakebed resolve 0123" in CliRunner().invoke(cli, ["tables"]).stderr
 
 
+def test_the_command_that_resolves_says_what_the_commit_was_to_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(self: Session, *, create: bool = False) -> Any:
+        raise errors.CommitUnknownError("lost", commit_id="0123", table="a.b", base_version=7)
+
+    monkeypatch.setattr(Session, "catalog", fail)
+    shown = CliRunner().invoke(cli, ["tables"]).stderr
+    assert "next: lakebed resolve 0123 --table a.b --after 7 tells" in shown
+
+
+def test_an_error_that_may_pass_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Session, *, create: bool = False) -> Any:
+        raise errors.UnavailableError("refused\n\tIs the server running?")
+
+    monkeypatch.setattr(Session, "catalog", fail)
+    shown = CliRunner().invoke(cli, ["tables"]).stderr
+    assert shown == "error: refused Is the server running?\nnext: Try again\n"
+
+
 def test_an_error_cannot_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: Session, *, create: bool = False) -> Any:
         raise errors.RequestError("bad \x1b[2J name\nerror: forged", hint="try \x07")

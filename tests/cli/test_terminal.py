@@ -1,5 +1,6 @@
 """In a real process: progress is seen on a terminal and nowhere else, and each end is clean."""
 
+import ctypes
 import json
 import os
 import pty
@@ -165,6 +166,42 @@ def test_a_full_disk_under_the_report_is_an_error(plant: Shell) -> None:
         )
     assert done.returncode == 5
     assert done.stderr == "error: the report cannot be written: No space left on device\n"
+
+
+def _give_up_privilege() -> None:
+    """Let modes of files count for root too: drop CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+
+
+def test_a_directory_that_is_read_only_can_be_read_and_not_changed(plant: Shell) -> None:
+    def run(*args: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*PROGRAM, *args],
+            preexec_fn=_give_up_privilege,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout + done.stderr
+
+    places = [Path("lakebed"), *Path("lakebed").rglob("*")]
+    for place in places:
+        place.chmod(place.stat().st_mode & ~0o222)
+    found = [run("scan", T, "--count"), run("append", T, "rows.csv"), run("tag", T, "x")]
+    for place in places:
+        place.chmod(place.stat().st_mode | 0o200)
+    assert found[0] == (0, "4\n")
+    for code, said in found[1:]:
+        assert code in (2, 5)
+        assert said.startswith("error: ")
+    assert plant.version() == 1
+
+
+def test_a_catalog_that_cannot_be_made_is_one_error(shell: Shell) -> None:
+    said = shell.error("init", "t", "--schema", "a int", "--catalog", "sqlite:////proc/x/c.db")
+    assert "cannot be created" in said
 
 
 def test_closed_streams_are_no_reason_to_fail(plant: Shell) -> None:

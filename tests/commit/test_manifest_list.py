@@ -237,3 +237,16 @@ def test_each_file_is_added_by_exactly_one_version(memory: Catalog) -> None:
         added += [file.path for file in delta_of(table.files, snapshot).added]
     assert len(added) == len(set(added))
     assert set(added) == paths(table)
+
+
+def test_manifests_that_fold_in_the_commit_that_brings_them_keep_each_file_s_version(
+    memory: Catalog,
+) -> None:
+    table = create(memory)
+    for number in range(TIER_FANOUT):
+        table.commit_append([described(f"{number}-{n}") for n in range(20)], verify=False)
+    assert sizes(table.current_snapshot()) == [20 * TIER_FANOUT]
+    added = delta_of(table.files, table.current_snapshot()).added
+    assert {file.path for file in added} == {f"data/7-{n}.parquet" for n in range(20)}
+    versions = table.inspect.files().group_by("added_version").aggregate([("path", "count")])
+    assert sorted(versions.column("added_version").to_pylist()) == list(range(1, 9))

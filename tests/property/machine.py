@@ -259,8 +259,10 @@ class WritingMachine(RuleBasedStateMachine):
         )
         writer.write(table.scan().to_arrow())
         table.files.store.create_all(writer.pending)
+        # What footers tell does not show that several values are in one bucket.
+        shown = all(transform != "bucket" for transform, _, _ in now.parts)
         self._write(
-            lambda: table.commit_overwrite(old, writer.files, data_change=False),
+            lambda: table.commit_overwrite(old, writer.files, verify=shown, data_change=False),
             {name: now.rewritten()},
             trouble,
         )

@@ -154,25 +154,27 @@ class ModelTable:
         """The highest token of an app; -1 if it has none."""
         return max(self.tokens.get(app, {}), default=-1)
 
-    def changed(self, since: int, until: int) -> tuple[Bag, Bag] | None:
-        """The rows that came and went, as columns of `until`; None if that cannot be said so.
+    def changed(self, since: int, until: int) -> tuple[tuple[Column, ...], Bag, Bag] | None:
+        """The columns of `until` at their widest, the rows that came and those that went.
 
-        Where a column went away or became narrow in between, its values may be seen or not.
+        None if a column went away or came back in between: its values may be seen or not.
         """
         added: Bag = Counter()
         removed: Bag = Counter()
+        columns = {column.key: column for column in self.versions[until].columns}
         for number in range(since, until):
             before, after = self.versions[number], self.versions[number + 1]
-            kinds = {column.key: column.kind.name for column in after.columns}
-            for column in before.columns:
-                if kinds.get(column.key) not in (column.kind.name, *_WIDER[column.kind.name]):
-                    return None
-            if after.operation == "rollback" and len(after.columns) != len(before.columns):
+            keys = [column.key for column in after.columns]
+            came_back = after.operation == "rollback" and len(keys) != len(before.columns)
+            if came_back or any(column.key not in keys for column in before.columns):
                 return None
+            for column in before.columns:
+                if _WIDTHS.index(column.kind.name) > _WIDTHS.index(columns[column.key].kind.name):
+                    columns[column.key] = replace(columns[column.key], kind=column.kind)
             if after.changes_rows:
                 added += after.rows - before.rows
                 removed += before.rows - after.rows
-        return added, removed
+        return tuple(columns.values()), added, removed
 
 
-_WIDER: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ()) | {"int": ("long", "double")}
+_WIDTHS = ("timestamptz", "string", "int", "long", "double")  # a column is int, then one of two

@@ -76,10 +76,11 @@ class TableMachine(WritingMachine):
         expected = model.changed(since, until)
         if expected is None:
             return
-        changes, columns = table.changes(since, until), model.versions[until].columns
-        found = [bag_of(each.to_arrow(), columns) for each in (changes.added, changes.removed)]
-        assert found == list(expected)
-        assert [changes.added.count(), changes.removed.count()] == [b.total() for b in expected]
+        columns, *bags = expected
+        changes = table.changes(since, until)
+        for rows, expected_bag in zip((changes.added, changes.removed), bags, strict=True):
+            assert bag_of(rows.to_arrow(), columns) == expected_bag
+            assert rows.count() == expected_bag.total()
 
     @rule(name=names, point=points)
     def find_a_version_by_its_time_and_by_its_tags(self, name: str, point: float) -> None:

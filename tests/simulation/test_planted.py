@@ -18,7 +18,7 @@ from lakebed.testing.simulate import run_histories
 
 pytestmark = pytest.mark.simulation
 
-HISTORY_COUNT_MAX = 3_000
+HISTORY_COUNT_MAX = 6_000
 Patch = pytest.MonkeyPatch
 Plant = Callable[[Patch], None]
 
@@ -234,7 +234,10 @@ def test_a_planted_bug_is_found(plant: Plant, monkeypatch: Patch) -> None:
     plant(monkeypatch)
     tally = run_histories(range(HISTORY_COUNT_MAX))
     assert tally.failures, f"{HISTORY_COUNT_MAX} histories and nobody noticed"
-    print(f"found after {tally.history_count}: {tally.failures[0].complaints[0]}")
+    text = "\n".join(tally.failures[0].complaints)
+    blunders = ("TypeError:", "NameError:", "AttributeError:")
+    assert not any(line.startswith(blunders) for line in text.splitlines()), text
+    print(f"found after {tally.history_count}: {text}")
 
 
 @pytest.fixture(autouse=True)

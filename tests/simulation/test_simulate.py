@@ -36,9 +36,9 @@ EXPECTED_OUTCOMES: list[tuple[Kind, Result]] = [
     *((Kind.APPEND, result) for result in Result if result is not Result.IDLE),
     *((Kind.DELETE, result) for result in Result),
     *((kind, Result.COMMITTED) for kind in Kind),
-    *((kind, Result.FAILED) for kind in Kind),
-    *((kind, Result.ABANDONED) for kind in (Kind.OVERWRITE, Kind.REWRITE, Kind.ROLLBACK)),
-    *((kind, Result.UNKNOWN) for kind in (Kind.OVERWRITE, Kind.REWRITE)),
+    *((kind, Result.FAILED) for kind in Kind if kind is not Kind.REPLACE),
+    *((kind, Result.ABANDONED) for kind in Kind if kind is not Kind.REPLACE),
+    *((kind, Result.UNKNOWN) for kind in (Kind.OVERWRITE, Kind.REWRITE, Kind.CREATE)),
 ]
 
 

@@ -40,8 +40,10 @@ def test_polars_reads_a_table_and_a_scan(table: Table) -> None:
 
 def test_duckdb_reads_a_table_and_a_scan_by_the_name_of_a_variable(table: Table) -> None:
     scan = table.scan("ts >= '2026-01-02'")
-    assert duckdb.sql("select count(*), max(value) from scan").fetchall() == [(8, 2.3)]
-    assert duckdb.sql("select count(*) from table").fetchall() == [(12,)] if False else True
+    assert duckdb.execute("select count(*), max(value) from scan").fetchall() == [(8, 2.3)]
+    readings_table = table
+    assert duckdb.execute("select count(*) from readings_table").fetchall() == [(12,)]
+    assert readings_table is table
     connection = duckdb.connect()
     assert scan.to_duckdb(connection).aggregate("count(*)").fetchall() == [(8,)]
     assert scan.to_duckdb().aggregate("sum(status)").fetchall() == [(4,)]

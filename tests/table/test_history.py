@@ -86,9 +86,7 @@ def test_a_moment_before_the_table_was_made_is_not_found() -> None:
             table.scan(as_of=point)
 
 
-@pytest.mark.parametrize(
-    "point", [5, -1, "5", "no-such-tag", 1 << 40, 1 << 70, "", "99999999999999"]
-)
+@pytest.mark.parametrize("point", [5, -1, "5", "no-such-tag", 1 << 40, 1 << 70, ""])
 def test_a_version_that_is_not_there_is_not_found(catalog: Catalog, point: Any) -> None:
     table = create(catalog)
     table.append(readings())
@@ -204,9 +202,7 @@ def test_a_tag_of_a_tag_names_the_same_version(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "12", "x" * 300, "2026-01-01", "a/b\n"])
-def test_a_name_that_could_be_taken_for_something_else_is_no_tag(
-    memory: Catalog, name: str
-) -> None:
+def test_a_name_that_could_be_taken_for_a_version_is_no_tag(memory: Catalog, name: str) -> None:
     table = create(memory)
     with pytest.raises(IdentifierError):
         table.tag(name)

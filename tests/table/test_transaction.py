@@ -22,7 +22,7 @@ def pair(catalog: Catalog) -> tuple[Table, Table]:
 
 def test_all_tables_change_with_one_commit_id(database_opener: Opener) -> None:
     catalog = database_opener()
-    a, b = pair(catalog)
+    a, _ = pair(catalog)
     with catalog.transaction() as tx:
         tx.append(a, readings(0))
         tx.append("plant.b", readings(1))

@@ -1,5 +1,6 @@
 """What a command says and returns when it did not succeed: two lines and a stable exit code."""
 
+import re
 import shlex
 from enum import IntEnum
 
@@ -44,6 +45,8 @@ Exit codes:
   130  interrupted; 141 the reader of the output went away
 """
 
+_GOES_ON = re.compile(r"\n[ \t]+")
+
 # The first class that fits decides, so the special ones stand before their parents.
 _CODES: tuple[tuple[type[LakebedError], ExitCode], ...] = (
     (RequestError, ExitCode.REQUEST),
@@ -74,11 +77,14 @@ def describe(message: str, hint: str = "") -> str:
 
 
 def said(error: LakebedError) -> str:
-    """The message in one line; a predicate's lines with the caret make way for the position."""
+    """The message in one line; a predicate's lines with the caret make way for the position.
+
+    Only lines that go on from the one before are joined: any other is not ours, and is escaped.
+    """
     if "position" in error.fields and "\n" in error.message:
         lines = error.message.split("\n")
         return f"{lines[0]}: {lines[-1]}"
-    return error.message
+    return _GOES_ON.sub(" ", error.message)
 
 
 def next_step(error: LakebedError) -> str:
@@ -91,7 +97,7 @@ def next_step(error: LakebedError) -> str:
     hint = error.hint
     for call, option in _IN_PYTHON:
         hint = hint.replace(call, option)
-    return hint
+    return hint or ("Try again" if error.retryable else "")
 
 
 def _resolve_call(error: CommitUnknownError) -> str:

@@ -9,6 +9,7 @@ leads it to the evidence.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,5 +119,5 @@ class _Planner:
             if len(self._dropped) > _DROPPED_SHOWN_MAX:
                 return
             if gone[place]:
-                reason = explain_drop(self._where, evidence, place, self._names)
-                self._dropped.append(Dropped(path=path, reason=reason))
+                why = partial(explain_drop, self._where, evidence, place, self._names)
+                self._dropped.append(Dropped(path=path, why=why))

@@ -4,7 +4,7 @@ Files are kept as Arrow tables, one per opened manifest, and become `DataFile` v
 somebody asks for them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -35,12 +35,20 @@ class Part:
     certain: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Dropped:
-    """What was left out, with the reason; a few of them, as examples."""
+    """What was left out, with the reason; a few of them, as examples.
+
+    The reason is put into words when somebody asks: that takes longer than dropping.
+    """
 
     path: str
-    reason: str
+    why: Callable[[], str] = field(repr=False)
+
+    @cached_property
+    def reason(self) -> str:
+        """Why no row of it can match."""
+        return self.why()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ a commit that does both, rows that it removed and added are set off against each
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,8 @@ from lakebed.files.delta import Delta
 from lakebed.files.metadata_files import MetadataFiles
 from lakebed.format.datafile import DataFile
 from lakebed.format.schema import Schema
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.types import can_widen
 from lakebed.table.netting import net
 
 
@@ -47,14 +49,17 @@ class ChangedRows:
 
 
 class Changes:
-    """The changes of versions in (since, until], at the columns of `until`."""
+    """The changes of versions in (since, until], at the columns of `until`.
+
+    Where a rollback has made a column narrow again, it has the widest type of the versions.
+    """
 
     def __init__(
         self, since: Head, until: Head, deltas: Sequence[Delta], files: MetadataFiles
     ) -> None:
         self.since = since.pointer.version
         self.until = until.pointer.version
-        schema = until.metadata.schema(until.snapshot.schema_id)
+        schema = _schema(until, [since.snapshot, *(delta.snapshot for delta in deltas)])
         self.schema: pa.Schema = output_schema(schema, None)
         self.steps = [
             _Step(delta, until, files, schema) for delta in deltas if delta.snapshot.data_change
@@ -77,6 +82,18 @@ class Changes:
     def removed(self) -> ChangedRows:
         """The rows that went."""
         return ChangedRows(self, added=False)
+
+
+def _schema(until: Head, snapshots: Sequence[Snapshot]) -> Schema:
+    """The columns of `until`, wide enough for the rows of each of the snapshots."""
+    schema = until.metadata.schema(until.snapshot.schema_id)
+    fields = {field.id: field for field in schema.fields}
+    for schema_id in {snapshot.schema_id for snapshot in snapshots}:
+        for field in until.metadata.schema(schema_id).fields:
+            mine = fields.get(field.id)
+            if mine is not None and mine.type != field.type and can_widen(mine.type, field.type):
+                fields[field.id] = replace(mine, type=field.type)
+    return Schema(schema.id, tuple(fields.values()))
 
 
 @dataclass(frozen=True)

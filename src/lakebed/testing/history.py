@@ -20,6 +20,7 @@ class Row(NamedTuple):
 class Kind(StrEnum):
     """What a writer wanted."""
 
+    CREATE = "create"  # a table that others want to create too
     APPEND = "append"
     OVERWRITE = "overwrite"  # of files that it saw
     REWRITE = "rewrite"  # of files that it saw: other files, same rows

@@ -162,7 +162,7 @@ def transactions_are_whole(history: History, ending: Ending) -> Complaints:
         made = {
             table
             for table in attempt.parts
-            if any(link.serial == attempt.serial for link in ending.chains[table])
+            if any(link.serial == attempt.serial for link in ending.chains.get(table, ()))
         }
         if made and made != set(attempt.parts):
             yield f"{_name(attempt)} is in {sorted(made)} only"
@@ -288,7 +288,7 @@ def _replay(step: _Step) -> Complaints:
             target = _link(step.ending, step.table, -1 if part.target is None else part.target)
             if target is None or link.files != target.files:
                 yield f"the files are not those of v{part.target}"
-        case Kind.TAG | Kind.EVOLVE:
+        case Kind.CREATE | Kind.TAG | Kind.EVOLVE:
             if added or removed:
                 yield f"a change of the definition added {added} or removed {removed}"
     names = link.tags if kind is Kind.TAG else link.columns

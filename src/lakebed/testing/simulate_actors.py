@@ -7,12 +7,15 @@ import pyarrow as pa
 
 from lakebed.commit.change import Commit
 from lakebed.errors import (
+    AlreadyExistsError,
     CommitConflictError,
     CommitUnknownError,
     TokenError,
     UnavailableError,
 )
 from lakebed.format.datafile import DataFile
+from lakebed.format.pointer import Pointer
+from lakebed.format.snapshot import Operation
 from lakebed.table.catalog import Catalog
 from lakebed.table.resolution import Fate
 from lakebed.table.table import Table
@@ -24,7 +27,7 @@ from lakebed.testing.simulate_world import SCHEMA, Process, World
 
 _TRIES_MAX = 4
 _PAST_CHANCE = 0.25
-_REFUSALS = (CommitConflictError, UnavailableError, TokenError)
+_REFUSALS = (CommitConflictError, UnavailableError, TokenError, AlreadyExistsError)
 
 
 def live(world: World, process: Process, work: Callable[[], None]) -> None:
@@ -78,6 +81,8 @@ class Writer:
 
     def _carry_out(self, catalog: Catalog, order: Order) -> Result | None:
         """Read what has to be read, then make one attempt; None if there was nothing to do."""
+        if order.kind is Kind.CREATE:
+            return self._create(catalog, order)
         tables = {name: catalog.table(name) for name in order.tables}
         name, table = next(iter(tables.items()))
         match order.kind:
@@ -107,6 +112,15 @@ class Writer:
                 )
             case Kind.ROLLBACK:
                 return self._roll_back(catalog, table, name, order)
+        raise AssertionError("every kind has its case")
+
+    def _create(self, catalog: Catalog, order: Order) -> Result:
+        attempt = self._begin(order, {name: Part() for name in order.tables})
+        return self._attempt(
+            catalog,
+            attempt,
+            lambda: _founding(catalog.create_table(order.tables[0], SCHEMA)._pointer),
+        )
 
     def _append(self, catalog: Catalog, tables: dict[str, Table], order: Order) -> Result:
         token = (self._app, order.number) if order.has_token else None
@@ -279,6 +293,18 @@ def ask(catalog: Catalog, error: CommitUnknownError) -> Claim:
         commit_id=error.commit_id,
         versions={commit.table: commit.version for commit in found.commits},
         is_final=found.fate is not Fate.UNDECIDED,
+    )
+
+
+def _founding(pointer: Pointer) -> Commit:
+    """What was told of a new table, as a commit."""
+    return Commit(
+        table=pointer.name,
+        version=pointer.version,
+        snapshot_id=pointer.snapshot_id,
+        commit_id=pointer.commit_id,
+        timestamp_ms=pointer.timestamp_ms,
+        operation=Operation.CREATE,
     )
 
 

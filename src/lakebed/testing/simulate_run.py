@@ -12,7 +12,7 @@ from lakebed.testing.history import Kind, Result
 from lakebed.testing.oracle import check
 from lakebed.testing.scheduler import Caught, Workers
 from lakebed.testing.simulate_actors import Reader, Writer, ask, look
-from lakebed.testing.simulate_setting import Setting, draw_setting
+from lakebed.testing.simulate_setting import CREATED, Setting, draw_setting
 from lakebed.testing.simulate_world import Process, World
 
 
@@ -85,7 +85,9 @@ def _judge(world: World) -> list[str]:
             last = replace(ask(catalog, error), is_final=True)
             world.history.attempts[serial].claims.append(last)
         told = {}
-        for name in world.setting.tables:
+        for name in catalog.tables():
+            if name not in (*world.setting.tables, CREATED):
+                continue
             table = catalog.table(name)
             look(world, process, name, table)
             told[name] = [(each.version, each.commit_id) for each in table.history()][::-1]

@@ -12,6 +12,7 @@ from lakebed.testing.faults import Fault
 from lakebed.testing.history import Kind
 
 TABLES = ("plant.first", "plant.second")
+CREATED = "plant.third"  # not there at the beginning
 KEYS = range(4)
 
 
@@ -86,6 +87,7 @@ _KINDS: tuple[tuple[Kind, int], ...] = (
     (Kind.TAG, 4),
     (Kind.EVOLVE, 4),
     (Kind.ROLLBACK, 5),
+    (Kind.CREATE, 3),
 )
 _STAND_IN_KINDS = tuple((kind, weight) for kind, weight in _KINDS if kind is not Kind.REPLACE)
 _WHOLE_KINDS = tuple(
@@ -130,6 +132,14 @@ def _rates(chance: random.Random) -> dict[Fault, float]:
     }
 
 
+def _tables_of(
+    chance: random.Random, tables: tuple[str, ...], kind: Kind, *, both: bool
+) -> tuple[str, ...]:
+    if kind is Kind.CREATE:
+        return (CREATED,)
+    return tables if both else (chance.choice(tables),)
+
+
 def _orders(
     chance: random.Random, tables: tuple[str, ...], kinds: tuple[tuple[Kind, int], ...]
 ) -> tuple[Order, ...]:
@@ -141,7 +151,7 @@ def _orders(
         orders.append(
             Order(
                 kind=kind,
-                tables=tables if both else (chance.choice(tables),),
+                tables=_tables_of(chance, tables, kind, both=both),
                 key=chance.choice(KEYS),
                 number=number,
                 has_token=kind is Kind.APPEND and not both and chance.random() < 0.4,

@@ -106,13 +106,13 @@ class World:
         objects = {info.path: self.store.read(info.path, size_bytes_max=1 << 30) for info in infos}
         chains, heads, rows = {}, {}, {}
         backend = self._backend(Process(self, "end"), FaultyStore(self.store, self.faults))
-        for table in self.setting.tables:
+        for table in told:
             head = backend.load(table)
             heads[table] = head.version, head.commit_id
             paths = self._snapshot_paths(table, list(objects))
-            chains[table] = read_chain(objects, table, paths, serial_of)
+            chains[table] = read_chain(objects, head.location, paths, serial_of)
             for path in {path for link in chains[table] for path in link.files}:
-                content = objects.get(f"{table}/{path}")
+                content = objects.get(f"{head.location}/{path}")
                 if content is not None:
                     rows[path] = read_rows(content)
         return Ending(chains=chains, rows=rows, present=frozenset(objects), heads=heads, told=told)
