@@ -4,6 +4,7 @@ FORMAT_VERSION = 1
 
 JSON_SIZE_BYTES_MAX = 64 << 20
 JSON_DEPTH_MAX = 64
+JSON_BRACKET_COUNT_MAX = 1 << 22  # lists and objects: each takes far more memory than its text
 MANIFEST_SIZE_BYTES_MAX = 256 << 20
 MANIFEST_EXPANDED_BYTES_MAX = 1 << 30
 FOOTER_SIZE_BYTES_MAX = 64 << 20

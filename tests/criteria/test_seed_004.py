@@ -153,6 +153,7 @@ def test_criterion_6_an_equality_on_the_partition_opens_only_manifests_that_over
     assert len(watch.manifest_reads()) == 2
 
 
+@pytest.mark.slow
 def test_criterion_7_a_hundred_random_commits_of_two_writers_are_each_applied_once(
     opener: Opener,
 ) -> None:

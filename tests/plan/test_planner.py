@@ -254,6 +254,7 @@ def test_text_that_is_cut_in_statistics_is_still_found(
     assert table.scan(where).count() == 18
 
 
+@pytest.mark.slow
 def test_a_plan_of_random_ranges_keeps_what_a_full_scan_finds(memory: Catalog) -> None:
     table = create(memory)
     chance = np.random.default_rng(7)

@@ -80,6 +80,7 @@ def told(table: Table) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_all_that_the_catalog_knew_is_there_again(warehouse: Warehouse) -> None:
     with warehouse.open() as catalog:
         lived(catalog)
@@ -110,6 +111,7 @@ def test_tokens_and_commit_ids_are_known_again(warehouse: Warehouse) -> None:
         assert table.append(readings(1)).version == 2
 
 
+@pytest.mark.slow
 def test_dropped_tables_stay_dropped(warehouse: Warehouse) -> None:
     with warehouse.open() as catalog:
         lived(catalog)

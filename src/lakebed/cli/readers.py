@@ -83,8 +83,11 @@ class Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read some bytes and count them."""
-        data = self.file.read(len(buffer))
+        """Read what is at hand and count it.
+
+        Not more: a loop over a slow pipe inside the library would not see Ctrl-C.
+        """
+        data = getattr(self.file, "read1", self.file.read)(len(buffer))
         buffer[: len(data)] = data
         self.done_bytes += len(data)
         return len(data)

@@ -43,4 +43,6 @@ def read_head(files: MetadataFiles, pointer: Pointer) -> Head:
         raise BadMetadataError(
             f"{snapshot.metadata_path} belongs to another table", path=snapshot.metadata_path
         )
+    metadata.schema(snapshot.schema_id)  # Both raise if there is no such thing: better now than
+    metadata.spec(snapshot.spec_id)  # when a commit has built on it.
     return Head(pointer=pointer, snapshot=snapshot, metadata=metadata)

@@ -11,7 +11,12 @@ from itertools import accumulate
 import msgspec
 
 from lakebed.errors import BadMetadataError, LimitExceededError, UnsupportedVersionError
-from lakebed.limits import FORMAT_VERSION, JSON_DEPTH_MAX, JSON_SIZE_BYTES_MAX
+from lakebed.limits import (
+    FORMAT_VERSION,
+    JSON_BRACKET_COUNT_MAX,
+    JSON_DEPTH_MAX,
+    JSON_SIZE_BYTES_MAX,
+)
 
 _HEAD = b'{"checksum":"'
 _HEX_LENGTH = 32
@@ -67,9 +72,14 @@ def unseal(data: bytes, *, path: str) -> bytes:
 
 
 def _check_depth(body: bytes, path: str) -> None:
-    """Refuse nesting that no table has, before a parser recurses into it."""
-    if body.count(b"[") + body.count(b"{") <= JSON_DEPTH_MAX:
+    """Refuse nesting that no table has, before a parser recurses into it or fills the memory."""
+    count = body.count(b"[") + body.count(b"{")
+    if count <= JSON_DEPTH_MAX:
         return
+    if count > JSON_BRACKET_COUNT_MAX:
+        raise LimitExceededError(
+            f"{path} has {count} lists and objects, more than {JSON_BRACKET_COUNT_MAX}", path=path
+        )
     brackets = _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS)
     if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > JSON_DEPTH_MAX:
         raise LimitExceededError(f"{path} is nested more than {JSON_DEPTH_MAX} deep", path=path)

@@ -174,6 +174,9 @@ def _complaints(snapshot: Snapshot) -> Iterator[str]:
         yield f"{snapshot.timestamp_ms} is not a time"
     if not _are_counts(snapshot.schema_id, snapshot.spec_id, *astuple(snapshot.summary)):
         yield "a number is negative or too large"
+    tails = [ref.spec_id for ref in snapshot.manifest_list if ref.is_inline]
+    if len(set(tails)) != len(tails):
+        yield "it has two inline manifests of one partition spec"
     for ref in snapshot.manifest_list:
         yield from _ref_complaints(ref, version)
 

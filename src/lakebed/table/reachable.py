@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lakebed.errors import BadMetadataError
 from lakebed.files.metadata_files import MetadataFiles
 from lakebed.format.snapshot import ManifestRef, Snapshot
 
@@ -40,10 +41,18 @@ def reach(files: MetadataFiles, path: str, snapshot: Snapshot, reached: Reached)
 
 
 def chain(files: MetadataFiles, path: str, snapshot: Snapshot) -> Iterator[tuple[str, Snapshot]]:
-    """A snapshot and its ancestors, each with its path."""
+    """A snapshot and its ancestors, each with its path.
+
+    A parent that is not the one meant is refused: hostile ones could go round in circles.
+    """
     while True:
         yield path, snapshot
         if snapshot.parent_id is None:
             return
         path = snapshot.parent_path
-        snapshot = files.snapshot(path)
+        parent = files.snapshot(path)
+        if (parent.snapshot_id, parent.table_id) != (snapshot.parent_id, snapshot.table_id):
+            raise BadMetadataError(
+                f"{path} is not the parent of version {snapshot.version}", path=path
+            )
+        snapshot = parent

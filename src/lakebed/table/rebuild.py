@@ -141,11 +141,11 @@ class _Rebuild:
 
 
 def _back_from(path: str, versions: dict[str, Snapshot]) -> list[tuple[str, Snapshot]] | None:
-    """Follow the parents to the first version; None if one is missing."""
-    found = []
+    """Follow the parents to the first version; None if one is missing or is another's."""
+    found: list[tuple[str, Snapshot]] = []
     while True:
         snapshot = versions.get(path)
-        if snapshot is None:
+        if snapshot is None or (found and snapshot.snapshot_id != found[-1][1].parent_id):
             return None
         found.append((path, snapshot))
         if snapshot.operation is Operation.CREATE:
