@@ -3,6 +3,7 @@
 PYTHON ?= python3
 N ?= 1000
 SEED ?= 1
+ARGS ?=
 BIN := .venv/bin
 BENCH := .venv-bench/bin/python
 FAST := not slow and not postgres and not s3 and not simulation and not crash
@@ -48,8 +49,8 @@ mutants: setup ## Break the code on purpose, and see the tests notice
 bench: setup-bench ## Run every bench/*.py (a leading _ marks a shared piece)
 	for file in bench/[!_]*.py; do echo "== $$file"; $(BENCH) "$$file"; done
 
-bench-commit: setup-bench ## Commit latency beside Delta and Iceberg
-	$(BENCH) bench/commit.py
+bench-commit: setup-bench ## Cost of a commit beside Delta and Iceberg (ARGS=--quick for a smoke test)
+	$(BENCH) bench/commit.py $(ARGS)
 
 lock: setup ## Write both locks anew (UPGRADE=--upgrade to move the pins)
 	$(COMPILE) --extra dev -o requirements.lock

@@ -8,6 +8,7 @@ import ast
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,7 @@ def dotted(node: ast.expr) -> str:
     return ""
 
 
+@cache
 def sources() -> list[Source]:
     files = sorted(SRC.rglob("*.py"))
     assert files, f"no source under {SRC}"

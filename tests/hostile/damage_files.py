@@ -8,12 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.hostile.damage_metadata import ELSEWHERE, Damage
-from tests.hostile.site import NAME, Site
+from tests.hostile.site import NAME, Document, Site
 
 from lakebed.limits import MANIFEST_SIZE_BYTES_MAX
 
 _BOMB_GROUP_COUNT, _BOMB_GROUP_ROWS = 24, 1 << 20
 _LONG = 300 << 20
+_BOMB_VALUE_COUNT, _BOMB_VALUE_LENGTH = 90, 20 << 20
 
 
 # ------------------------------------------------------------------------------------ manifests
@@ -33,9 +34,7 @@ def _with(name: str, values: list[object]) -> Damage:
 
 def _without(name: str) -> Damage:
     return lambda site: site.forge_manifest(
-        lambda table, path: pq.write_table(
-            table.drop_columns([name]), path, use_dictionary=False
-        )
+        lambda table, path: pq.write_table(table.drop_columns([name]), path, use_dictionary=False)
     )
 
 
@@ -77,9 +76,7 @@ MANIFEST: dict[str, Damage] = {
     "empty": lambda site: os.truncate(site.manifest(), 0),
     "cut in half": lambda site: os.truncate(site.manifest(), site.manifest().stat().st_size // 2),
     "missing": lambda site: site.manifest().unlink(),
-    "larger than the limit": lambda site: os.truncate(
-        site.manifest(), MANIFEST_SIZE_BYTES_MAX + 1
-    ),
+    "larger than the limit": lambda site: os.truncate(site.manifest(), MANIFEST_SIZE_BYTES_MAX + 1),
     "not Parquet": lambda site: site.forge_manifest(
         lambda _, path: path.write_bytes(b"PAR1" + b"\xff" * 500 + b"PAR1")
     ),
@@ -101,7 +98,7 @@ MANIFEST: dict[str, Damage] = {
     "a size that is not so": lambda site: site.forge_ref(size_bytes=5),
     "very many rows": _many_rows,
     "a very long path": _long_path,
-    "a pipe": lambda site: (site.manifest().unlink(), os.mkfifo(site.manifest())),
+    "a pipe": lambda site: _pipe(site.manifest()),
     **{f"a path {where}": _with("path", [f"{path}.parquet"]) for where, path in ELSEWHERE.items()},
 }
 
@@ -142,19 +139,57 @@ def _replace_data(site: Site, data: bytes) -> None:
 
 
 def _flip_data(site: Site) -> None:
+    """Change the last byte of a page."""
+    chunk = pq.read_metadata(site.data()).row_group(0).column(0)
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
     data = bytearray(site.data().read_bytes())
-    data[len(data) // 4] ^= 0xFF
+    data[start + chunk.total_compressed_size - 1] ^= 0xFF
     site.data().write_bytes(data)
 
 
 def _data_bomb(site: Site) -> None:
-    """A row that takes hundreds of megabytes, once for each time it is in the dictionary."""
+    """A value of some megabytes that is there once, and named by each of many rows."""
     table = pq.read_table(site.data())
+    table = pa.concat_tables([table.slice(0, 1)] * _BOMB_VALUE_COUNT).combine_chunks()
     place = table.schema.get_field_index("sensor_id")
-    long = pa.array(["x" * _LONG], pa.string())
-    field = table.schema.field(place)
-    pq.write_table(table.set_column(place, field, long), site.data(), compression="zstd")
+    indices = pa.repeat(pa.scalar(0, pa.int32()), _BOMB_VALUE_COUNT)
+    values = pa.DictionaryArray.from_arrays(indices, pa.array(["x" * _BOMB_VALUE_LENGTH]))
+    kind = pa.field("sensor_id", values.type, metadata=table.schema.field(place).metadata)
+    pq.write_table(table.set_column(place, kind, values), site.data(), compression="zstd")
+
+    _claim_rows(site, _BOMB_VALUE_COUNT)
     site.forge_entry(size_bytes=site.data().stat().st_size)
+
+
+def _claim_rows(site: Site, row_count: int) -> None:
+    """Say of the newest data file that it has so many rows."""
+
+    def edit(ref: Document) -> None:
+        file = ref["entries"][-1]["file"]
+        ref["row_count"] += row_count - file["row_count"]
+        file.update(row_count=row_count)
+
+    site.forge_tail(edit)
+
+
+def _other_columns(site: Site) -> None:
+    pq.write_table(pa.table({"x": [1, 2]}), site.data())
+    site.forge_entry(size_bytes=site.data().stat().st_size)
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _dangling(site: Site) -> None:
+    site.data().unlink()
+    site.data().symlink_to(site.outside / "nothing")
 
 
 def _link(what: Path, to: Path) -> None:
@@ -165,31 +200,20 @@ def _link(what: Path, to: Path) -> None:
 
 
 DATA: dict[str, Damage] = {
+    "very long values": _data_bomb,
     "empty": lambda site: os.truncate(site.data(), 0),
     "cut in half": lambda site: os.truncate(site.data(), site.data().stat().st_size // 2),
     "missing": lambda site: site.data().unlink(),
     "one byte wrong": _flip_data,
     "not Parquet": lambda site: _replace_data(site, b"PAR1" + b"\xff" * 300 + b"PAR1"),
-    "other columns": lambda site: (
-        pq.write_table(pa.table({"x": [1]}), site.data()),
-        site.forge_entry(size_bytes=site.data().stat().st_size),
-    ),
-    "more rows than it says": lambda site: site.forge_tail(
-        lambda ref: (
-            ref["entries"][-1]["file"].update(row_count=7, stats={}),
-            ref.update(row_count=ref["row_count"] + 6),
-        )
-    ),
+    "other columns": _other_columns,
+    "fewer rows than it should have": lambda site: _claim_rows(site, 7),
     "a schema that is not there": lambda site: site.forge_entry(schema_id=44),
-    "a pipe": lambda site: (site.data().unlink(), os.mkfifo(site.data())),
-    "a directory": lambda site: (site.data().unlink(), site.data().mkdir()),
+    "a pipe": lambda site: _pipe(site.data()),
+    "a directory": lambda site: _directory(site.data()),
     "a link": lambda site: _link(site.data(), site.outside),
-    "a link to nowhere": lambda site: (
-        site.data().unlink(),
-        site.data().symlink_to(site.outside / "nothing"),
-    ),
+    "a link to nowhere": _dangling,
 }
-BOMBS: dict[str, Damage] = {"a very long value": _data_bomb}
 
 LINKS: dict[str, Damage] = {
     "the table": lambda site: _link(site.table, site.outside),
@@ -227,7 +251,7 @@ CATALOG: dict[str, Damage] = {
     "a cut database": lambda site: os.truncate(site.database, 5_000),
     "damaged pages": _damaged_pages,
     "another database": _another_database,
-    "a directory": lambda site: (site.database.unlink(), site.database.mkdir()),
+    "a directory": lambda site: _directory(site.database),
     "a database of the future": lambda site: site.sql("PRAGMA user_version = 9"),
     "no table in it": lambda site: site.sql("DELETE FROM lakebed_table"),
     "a place above": _row("location", f"../outside/{NAME}"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from tests.hostile.site import NAME, rows
+from tests.hostile.site import NAME, rows, uri_of
 
 import lakebed
 from lakebed.errors import LakebedError
@@ -25,7 +25,7 @@ Operation = Callable[[Catalog], object]
 
 READS: dict[str, Operation] = {
     "scan": lambda c: c.table(NAME).scan().to_arrow(),
-    "filter": lambda c: c.table(NAME).scan("n >= 31 and sensor_id = 's1'").to_arrow(),
+    "filter": lambda c: c.table(NAME).scan("n >= 62 and sensor_id = 's2'").to_arrow(),
     "count": lambda c: c.table(NAME).scan("n < 10").count(),
     "past": lambda c: c.table(NAME).scan(as_of="good").to_arrow(),
     "plan": lambda c: c.table(NAME).read_plan("n = 5").files,
@@ -38,10 +38,10 @@ READS: dict[str, Operation] = {
     "doctor": lambda c: c.doctor(NAME),
 }
 WRITES: dict[str, Operation] = {
-    "append": lambda c: c.table(NAME).append(rows(50, 1)),
-    "token": lambda c: c.table(NAME).append(rows(30, 2), token=("app", 1)),
-    "overwrite": lambda c: c.table(NAME).overwrite(rows(31, 1), where="n = 31"),
-    "delete": lambda c: c.table(NAME).delete("n >= 30 and sensor_id < 's2'"),
+    "append": lambda c: c.table(NAME).append(rows(80, 1)),
+    "token": lambda c: c.table(NAME).append(rows(60, 4), token=("app", 1)),
+    "overwrite": lambda c: c.table(NAME).overwrite(rows(63, 1), where="n = 63"),
+    "delete": lambda c: c.table(NAME).delete("n = 62"),
     "rollback": lambda c: c.table(NAME).rollback("good"),
     "evolve": lambda c: c.table(NAME).evolve().add_column("more", "long").commit(),
     "tag": lambda c: c.table(NAME).tag("better"),
@@ -50,7 +50,7 @@ WRITES: dict[str, Operation] = {
 ALL = READS | WRITES
 
 
-def undergo(place: Path) -> None:
+def undergo(place: Path, kind: str) -> None:
     """Try each operation, and tell how it ended; runs in a process of its own."""
     _warm_up()
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -59,7 +59,7 @@ def undergo(place: Path) -> None:
     for name, operation in ALL.items():
         before = fingerprint(place)
         start = time.monotonic()
-        end = _end_of(operation, place)
+        end = _end_of(operation, uri_of(place, kind))
         if time.monotonic() - start > SECONDS_EACH:
             end += " after too long a time"
         if end != "ok" and fingerprint(place) != before:
@@ -69,9 +69,9 @@ def undergo(place: Path) -> None:
     os._exit(0)
 
 
-def _end_of(operation: Operation, place: Path) -> str:
+def _end_of(operation: Operation, uri: str) -> str:
     try:
-        with lakebed.connect(f"sqlite:///{place}/warehouse/catalog.db") as catalog:
+        with lakebed.connect(uri) as catalog:
             result = operation(catalog)
     except LakebedError as error:
         return type(error).__name__

@@ -1,6 +1,6 @@
 """A sound table on disk, and the tools to make a hostile one of it.
 
-    <place>/warehouse/catalog.db
+    <place>/warehouse/catalog.db        or none: then the files are the catalog
     <place>/warehouse/plant.readings/   versions 0 to 6, one manifest and a tail
     <place>/warehouse/plant.others/     another table, equally sound
     <place>/outside/                    nothing in here may ever be opened
@@ -27,13 +27,13 @@ Document = dict[str, Any]
 
 
 def rows(first: int, count: int) -> pa.Table:
-    """Readings of several days: one file each."""
+    """Readings of several days: one file each, of two rows."""
     numbers = range(first, first + count)
     return pa.table(
         {
             "n": pa.array(numbers, pa.int64()),
             "ts": pa.array(
-                [START + timedelta(days=n) for n in numbers], pa.timestamp("us", "UTC")
+                [START + timedelta(hours=12 * n) for n in numbers], pa.timestamp("us", "UTC")
             ),
             "sensor_id": pa.array([f"s{n % 3}" for n in numbers], pa.string()),
             "value": pa.array([n / 2 for n in numbers], pa.float64()),
@@ -41,16 +41,21 @@ def rows(first: int, count: int) -> pa.Table:
     )
 
 
-def make_sound(place: Path) -> None:
+def uri_of(place: Path, kind: str) -> str:
+    """How the catalog is named."""
+    return f"sqlite:///{place}/warehouse/catalog.db" if kind == "sqlite" else f"{place}/warehouse"
+
+
+def make_sound(place: Path, kind: str) -> None:
     """Make the table that all hostile ones are copies of."""
-    with lakebed.connect(f"sqlite:///{place}/warehouse/catalog.db") as catalog:
+    with lakebed.connect(uri_of(place, kind)) as catalog:
         for name in (NAME, OTHER):
             table = catalog.create_table(name, rows(0, 0).schema, partition_by=["day(ts)"])
-            table.append(rows(0, 18))  # so many files that a manifest lists them
-            table.append(rows(20, 2))
+            table.append(rows(0, 36))  # so many files that a manifest lists them
+            table.append(rows(40, 4))
             table.delete("n = 3")
             table.evolve().add_column("note", "string").commit()
-            table.append(rows(30, 2), token=("app", 1))
+            table.append(rows(60, 4), token=("app", 1))
             table.tag("good", 2)
     outside = place / "outside"
     outside.mkdir()
@@ -80,12 +85,7 @@ class Site:
 
     def snapshot(self, version: int = 6) -> Path:
         """The file of a version; 6 is the newest."""
-        (found,) = self.sql(
-            "SELECT snapshot_path FROM lakebed_commit WHERE name = ? AND version = ?",
-            NAME,
-            version,
-        )
-        return self.table / str(found[0])
+        return next((self.table / "metadata").glob(f"snap-{version:020d}*.json"))
 
     def definition(self) -> Path:
         """The newest definition."""
@@ -93,7 +93,9 @@ class Site:
 
     def manifest(self) -> Path:
         """The one manifest of the newest version."""
-        (found,) = [ref["path"] for ref in body_of(self.snapshot())["manifest_list"] if "path" in ref]
+        (found,) = [
+            ref["path"] for ref in body_of(self.snapshot())["manifest_list"] if "path" in ref
+        ]
         return self.table / str(found)
 
     def data(self) -> Path:

@@ -89,7 +89,7 @@ class WritingMachine(RuleBasedStateMachine):
         self.world.troubles.plan(trouble)
         try:
             self.catalog.create_table(name, schema, partition_by=spec_texts(parts, version))
-        except (Crashed, UnavailableError):
+        except (Crashed, CommitUnknownError, UnavailableError):
             self.is_rebuildable = False  # A table that never was may have left its first snapshot.
             self.world.reopen()
             if name not in self.catalog.tables():
@@ -110,7 +110,7 @@ class WritingMachine(RuleBasedStateMachine):
         self.world.troubles.plan(trouble)
         try:
             self.catalog.drop_table(name, purge=purge)
-        except (Crashed, UnavailableError):
+        except (Crashed, CommitUnknownError, UnavailableError):
             self.is_rebuildable = False
             self.world.reopen()
             if name in self.catalog.tables():

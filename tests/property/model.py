@@ -169,8 +169,9 @@ class ModelTable:
             if came_back or any(column.key not in keys for column in before.columns):
                 return None
             for column in before.columns:
-                if _WIDTHS.index(column.kind.name) > _WIDTHS.index(columns[column.key].kind.name):
-                    columns[column.key] = replace(columns[column.key], kind=column.kind)
+                mine = columns.get(column.key, column)
+                if _WIDTHS.index(column.kind.name) > _WIDTHS.index(mine.kind.name):
+                    columns[column.key] = replace(mine, kind=column.kind)
             if after.changes_rows:
                 added += after.rows - before.rows
                 removed += before.rows - after.rows

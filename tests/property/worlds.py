@@ -25,7 +25,6 @@ _DECIDES = frozenset({"create_table", "swap", "drop"})
 _ASKS = frozenset({"outcome", "find_commit"})
 _STORES = frozenset({"create", "create_all"})
 _CLEANS = frozenset({"delete"})
-_READS = frozenset({"load", "read", "next_version"})
 
 
 class Crashed(BaseException):
@@ -77,7 +76,7 @@ class Troubles:
     def _is_hit(self, trouble: Trouble, name: str) -> bool:
         match trouble.kind:
             case "crash":
-                concerned = name in _DECIDES | _STORES | _CLEANS | _READS
+                concerned = name in _DECIDES | _STORES | _CLEANS
             case "refused":
                 concerned = name in _STORES
             case "lost":
@@ -101,7 +100,7 @@ class _Shaky:
             return lambda path: _Shaky(found(path), self._troubles)
         if name == "create" and hasattr(self._inner, "swap"):
             name = "create_table"
-        if name not in _DECIDES | _ASKS | _STORES | _CLEANS | _READS:
+        if name not in _DECIDES | _ASKS | _STORES | _CLEANS:
             return found
         return lambda *args, **named: self._troubles.call(name, found, *args, **named)
 

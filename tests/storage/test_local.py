@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.storage.disk import failing, files_below, paths
@@ -233,6 +234,31 @@ def test_new_directories_and_names_are_synced(
     synced.clear()
     store.child("a").child("b").create("f", b"x")
     assert synced == ["file", inode(root / "a/b")]
+
+
+@pytest.mark.parametrize("names", [["a/1", "b/2", "c/3"], ["a/1", "a/2", "b/3"]])
+def test_content_is_durable_before_the_name_and_the_name_before_the_end(
+    store: Store, root: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    events: list[tuple[str, int]] = []
+    sync, link = os.fsync, os.link
+
+    def spy_sync(descriptor: int) -> None:
+        sync(descriptor)
+        events.append(("sync", os.fstat(descriptor).st_ino))
+
+    def spy_link(source: str, target: str, **options: Any) -> None:
+        link(source, target, **options)
+        events.append(("link", os.stat(target).st_ino))
+
+    monkeypatch.setattr(os, "fsync", spy_sync)
+    monkeypatch.setattr(os, "link", spy_link)
+    store.create_all([(name, name.encode()) for name in names])
+    for name in names:
+        file, directory = (root / name).stat().st_ino, (root / name).parent.stat().st_ino
+        named = events.index(("link", file))
+        assert ("sync", file) in events[:named]
+        assert ("sync", directory) in events[named:]
 
 
 def test_without_fsync_nothing_is_synced(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

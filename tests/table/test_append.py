@@ -261,7 +261,9 @@ def test_a_new_column_that_cannot_be_null_is_refused(memory: Catalog) -> None:
     assert table.version == 0
 
 
-@pytest.mark.parametrize("data", [None, 7, "rows", b"rows", object(), [], [1, 2]], ids=repr)
+@pytest.mark.parametrize(
+    "data", [None, 7, "rows", b"rows", object(), [], [1, 2]], ids=lambda data: type(data).__name__
+)
 def test_what_has_no_rows_is_refused_with_a_list_of_what_has(memory: Catalog, data: Any) -> None:
     table = create(memory)
     with pytest.raises(RequestError) as raised:

@@ -58,6 +58,12 @@ MOVED_COLUMNS = POINTER_COLUMNS[2:]  # what a swap changes: all but name and tab
 WAREHOUSE = "warehouse"  # the property that says where the tables' directories are
 PAGE_ROW_COUNT = 1_000  # rows fetched at once where a caller may read very many
 
+_INTEGERS = ("version", "snapshot_id", "timestamp_ms")
+_POINTER_TYPES = tuple(
+    (POINTER_COLUMNS.index(column), int if column in _INTEGERS else str)
+    for column in POINTER_COLUMNS
+    if column != "table_id"  # the backend has made it a string
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -100,7 +106,16 @@ def moved_row(pointer: Pointer) -> tuple[Any, ...]:
 
 
 def pointer_of(row: Sequence[Any], table_id: str) -> Pointer:
-    """A pointer from the values of POINTER_COLUMNS."""
+    """A pointer from the values of POINTER_COLUMNS.
+
+    A database may hold anything: SQLite's columns take any type, and others can write too.
+    """
+    for place, kind in _POINTER_TYPES:
+        if type(row[place]) is not kind:
+            raise BadMetadataError(
+                f"the catalog has {row[place]!r} for the {POINTER_COLUMNS[place]} of {row[0]!r}",
+                hint="Restore the catalog from a copy, or from the files: lakebed catalog rebuild",
+            )
     return Pointer(
         name=row[0],
         table_id=table_id,

@@ -6,6 +6,7 @@ only new ones are guessed.
 
 import io
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +15,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from lakebed.cli.patience import wait_for
 from lakebed.cli.spelling import as_meant, as_spelled, meant
 from lakebed.errors import RequestError
 
@@ -77,26 +79,39 @@ class Counted(io.RawIOBase):
         self.file = file
         self.packed = packed
         self.done_bytes = 0
+        self.is_pipe = _is_pipe(file)
 
     def readable(self) -> bool:
         """Yes."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what is at hand and count it.
-
-        Not more: a loop over a slow pipe inside the library would not see Ctrl-C.
-        """
-        data = getattr(self.file, "read1", self.file.read)(len(buffer))
+        """Read what is at hand and count it."""
+        if self.is_pipe:
+            wait_for(self.file)
+        data = self.file.read(len(buffer))
         buffer[: len(data)] = data
         self.done_bytes += len(data)
         return len(data)
 
     def close(self) -> None:
         """Close the file below too, but for the one that is not ours."""
-        if self.file is not getattr(sys.stdin, "buffer", None):
+        if self.file is not _stdin():
             self.file.close()
         super().close()
+
+
+def _is_pipe(file: IO[bytes]) -> bool:
+    try:
+        return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (OSError, AttributeError):
+        return False  # in memory, or inside of another file
+
+
+def _stdin() -> Any:
+    """Standard input without a buffer, so that a pipe can be waited for."""
+    buffer = sys.stdin.buffer
+    return getattr(buffer, "raw", buffer)
 
 
 Stream: TypeAlias = "io.BufferedReader[Counted]"
@@ -105,7 +120,7 @@ Stream: TypeAlias = "io.BufferedReader[Counted]"
 def open_source(path: str, reading: Reading) -> Opened:
     """Begin to read a file, or standard input for `-`."""
     if path == STDIN:
-        stream = io.BufferedReader(Counted(sys.stdin.buffer), 1 << 16)
+        stream = io.BufferedReader(Counted(_stdin()), 1 << 16)
         return _open_stream(stream, reading.file_format or _sniff(stream), reading, path)
     kind = reading.file_format or file_format(path)
     with naming(path):
@@ -150,10 +165,10 @@ def naming(path: str) -> Iterator[None]:
 
 def _open_file(path: str) -> Stream:
     if PurePath(path).suffix.lower() not in _COMPRESSIONS:
-        return io.BufferedReader(Counted(open(path, "rb")), 1 << 20)
+        return io.BufferedReader(Counted(open(path, "rb", buffering=0)), 1 << 20)
     import pyarrow as pa
 
-    packed = Counted(open(path, "rb"))  # noqa: SIM115 (closed by its reader)
+    packed = Counted(open(path, "rb", buffering=0))  # noqa: SIM115 (closed by its reader)
     stream = pa.CompressedInputStream(pa.PythonFile(packed), pa.Codec.detect(path).name)
     return io.BufferedReader(Counted(stream, packed), 1 << 20)
 

@@ -90,7 +90,8 @@ class Committer:
             with self._line(names) if in_line else nullcontext():
                 done = self._try(run, attempt)
             if done is not None:
-                self._was_contended = attempt > 1
+                # While others commit too, the next one would lose its first race as well.
+                self._was_contended = attempt > 1 or run.is_overtaken
                 return done
             in_line = True
             self._clock.sleep_ms(self._policy.delay_ms(attempt, self._ids))
@@ -107,6 +108,10 @@ class Committer:
     def _try(self, run: "_Run", number: int) -> list[Commit] | None:
         """Make one attempt; None if the race was lost."""
         heads = [self._head(target) for target in run.targets]
+        run.is_overtaken = any(
+            head.pointer.version != target.base.version
+            for target, head in zip(run.targets, heads, strict=True)
+        )
         done = self._repeated(run, heads)
         if done is not None:
             return done
@@ -176,6 +181,7 @@ class _Run:
     def __init__(self, targets: Sequence[Target], commit_id: str, ids: Ids) -> None:
         self.targets = targets
         self.commit_id = commit_id
+        self.is_overtaken = False  # others have committed since the change was planned
         self._ids = ids
         self._is_pending_written = False
         self._prepared: dict[int, tuple[Prepared, ...]] = {}

@@ -4,9 +4,10 @@ Files are kept as Arrow tables, one per opened manifest, and become `DataFile` v
 somebody asks for them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,13 @@ import pyarrow.compute as pc
 
 from lakebed.expr.bind import Bound
 from lakebed.files.manifest import storage_list, to_entries
-from lakebed.format.datafile import DataFile
+from lakebed.format.datafile import ColumnStats, DataFile
 from lakebed.format.metadata import TableMetadata
 from lakebed.format.partition import PartitionSpec
 from lakebed.format.schema import Schema
 from lakebed.format.snapshot import ManifestRef, Snapshot
+
+_HAS_COLUMN = ColumnStats()  # of a file of which a reader needs to know no more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +135,40 @@ def _light(table: Any, spec: PartitionSpec) -> list[DataFile]:
         for name in ("path", "row_count", "size_bytes", "schema_id")
     )
     return [
-        DataFile(path=path, row_count=rows, size_bytes=size, schema_id=schema, spec_id=spec.id)
-        for path, rows, size, schema in zip(*columns, strict=True)
+        DataFile(
+            path=path,
+            row_count=rows,
+            size_bytes=size,
+            schema_id=schema,
+            spec_id=spec.id,
+            stats=inside,
+        )
+        for path, rows, size, schema, inside in zip(*columns, _inside(table), strict=True)
     ]
+
+
+def _inside(table: Any) -> Iterator[dict[int, ColumnStats]]:
+    """For each file the columns it is known to have: a reader that misses one must not go on.
+
+    Mostly these are the same for all, and then one value is shared.
+    """
+    columns = {
+        int(name.removeprefix("null_")): table.column(name)
+        for name in table.column_names
+        if name.startswith("null_")
+    }
+    shared = {i: _HAS_COLUMN for i, column in columns.items() if not column.null_count}
+    partly = [
+        (i, column.is_valid().to_pylist())
+        for i, column in columns.items()
+        if 0 < column.null_count < len(column)
+    ]
+    if not partly:
+        return repeat(shared, table.num_rows)
+    return (
+        shared | {i: _HAS_COLUMN for i, is_known in partly if is_known[row]}
+        for row in range(table.num_rows)
+    )
 
 
 def _explanation(plan: ReadPlan, limit: int) -> list[str]:

@@ -18,7 +18,7 @@ from lakebed.ids import Ids, SystemIds
 from lakebed.storage.store import Store
 from lakebed.table.audit import Audit, audit_table
 from lakebed.table.properties import check_properties
-from lakebed.table.purge import purge_files
+from lakebed.table.purge import listed_files, purge_files
 from lakebed.table.resolution import Resolution, resolve_commit
 from lakebed.table.schema_input import arrow_schema_of
 from lakebed.table.services import Services
@@ -130,10 +130,11 @@ class Catalog:
         """
         table = self.table(name)
         head = table.head()
+        listed = listed_files(table.files, head) if purge else None
         tombstone = self._services.founder.drop(head, table.files)
-        if purge:
+        if listed is not None:
             keeps_versions = self._services.backend.decides_by_snapshot
-            purge_files(table.files, head, tombstone, keeps_versions=keeps_versions)
+            purge_files(table.files, listed, tombstone, keeps_versions=keeps_versions)
 
     def transaction(self) -> Transaction:
         """Begin a commit over several tables: all of it happens, or nothing.
