@@ -27,12 +27,13 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.golden import record  # noqa: E402
+from tests.golden.stories import STORE_STORIES, tell_sqlite  # noqa: E402
+
 import lakebed  # noqa: E402
 from lakebed.clock import SystemClock  # noqa: E402
 from lakebed.ids import uuid7  # noqa: E402
 from lakebed.limits import FORMAT_VERSION  # noqa: E402
-from tests.golden import record  # noqa: E402
-from tests.golden.stories import STORE_STORIES, tell_sqlite  # noqa: E402
 
 SIZE_BYTES_MAX = 300_000
 EPOCH_MS = 1_767_225_600_000  # 2026-01-01
@@ -180,8 +181,19 @@ def _make_sqlite(made: Path) -> None:
 
 
 def _write(made: Path, name: str, recorder: Recorder) -> None:
-    text = json.dumps(recorder.document(), ensure_ascii=False, indent=None)
-    (made / "expected" / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    noted = recorder.document()
+    versions = ",\n".join(f"{_json(key)}: {_json(each)}" for key, each in noted["versions"].items())
+    predicates = ",\n".join(map(_json, noted["predicates"]))
+    text = (
+        f'{{"definition": {_json(noted["definition"])},\n'
+        f'"predicates": [\n{predicates}\n],\n"versions": {{\n{versions}\n}}}}\n'
+    )
+    assert json.loads(text) == noted
+    (made / "expected" / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _agree(found: list[record.Row], told: list[record.Row], name: str) -> None:

@@ -199,6 +199,22 @@ def test_after_a_lost_race_a_writer_waits_in_line_and_after_a_quiet_commit_no_mo
     assert lining.swaps_in_line[3:] == [False]
 
 
+def test_a_writer_whom_others_overtake_stays_in_line_until_they_are_gone(memory: Catalog) -> None:
+    table = create(memory)
+    lining = Lining(memory._services.backend)
+    slow = through(memory, lining).table(NAME)
+
+    def overtaken() -> Iterator[Any]:
+        table.append(readings())
+        yield from readings(1).to_batches()
+
+    slow.append(overtaken())
+    slow.append(overtaken())
+    slow.append(readings(2))
+    slow.append(readings(3))
+    assert lining.swaps_in_line == [False, True, True, False]
+
+
 def test_no_data_is_written_while_others_wait_in_line(memory: Catalog) -> None:
     table = create(memory)
     lining = Lining(memory._services.backend)

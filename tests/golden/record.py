@@ -105,7 +105,7 @@ def _plain(value: pa.Scalar) -> Any:
         return value.value
     if isinstance(value, _FLOATS):
         return repr(value.as_py())
-    if isinstance(value, _BYTES):
+    if isinstance(value, _BYTES) and not isinstance(value, pa.StringScalar):
         return value.as_py().hex()
     if isinstance(value, pa.Decimal128Scalar):
         return format(value.as_py(), "f")

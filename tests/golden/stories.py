@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from lakebed.files.data_writer import WriterOptions
 from lakebed.table.catalog import Catalog
+from lakebed.table.rows import RowWriter
 from lakebed.table.table import Table
 
 Rows = list[dict[str, Any]]
@@ -74,7 +75,7 @@ LEAST = {
     "clock": 0,
     "wall": -62_135_596_800_000_000,
     "instant": -1,
-    "wall_ns": -(1 << 63) + 1,
+    "wall_ns": -(1 << 63) + 2,  # the one before is DuckDB's minus infinity
     "instant_ns": -1,
     "text": "",
     "blob": b"",
@@ -96,8 +97,8 @@ GREATEST = {
     "clock": DAY_US - 1,
     "wall": 253_402_300_799_999_999,
     "instant": 253_402_300_799_999_999,
-    "wall_ns": (1 << 63) - 1,
-    "instant_ns": (1 << 63) - 1,
+    "wall_ns": (1 << 63) - 2,  # the next one is DuckDB's infinity
+    "instant_ns": (1 << 63) - 2,
     "text": "\U0010ffff" * 70,  # longer than a bound, and nothing is greater
     "blob": b"\xff" * 70,
     "four": b"\xff" * 4,
@@ -130,12 +131,15 @@ class Witness(Protocol):
     def asked(self, predicate: str, holds: Callable[[dict[str, Any]], bool]) -> None: ...
 
 
+W = TypeVar("W", bound=Witness)
+
+
 def arrow(rows: Rows, schema: pa.Schema) -> pa.Table:
     """Rows as a user would bring them."""
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def tell_types[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> W:
+def tell_types(catalog: Catalog, witness: Callable[[Table], W]) -> W:
     """Each type, with its ends, nulls and what is not a number."""
     table = catalog.create_table("types", EVERY_TYPE, description="each type there is")
     seen = witness(table)
@@ -153,7 +157,7 @@ def tell_types[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> W
     return seen
 
 
-def tell_evolved[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> W:
+def tell_evolved(catalog: Catalog, witness: Callable[[Table], W]) -> W:
     """Columns that come, go and come again; two partitionings; deletes, tags and rollbacks."""
     first = [_reading(0, "a", 1.5, "x"), _reading(0, "b", float("nan"), None)]
     first += [_reading(1, "a", -0.0, "y"), _reading(1, None, None, "x")]
@@ -212,7 +216,7 @@ def tell_evolved[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) ->
     return seen
 
 
-def tell_folded[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> W:
+def tell_folded(catalog: Catalog, witness: Callable[[Table], W]) -> W:
     """More files than a snapshot lists: manifests, marks of removal, a compaction."""
     schema = pa.schema([("n", pa.int32()), ("name", pa.string())])
     rows: Rows = [{"n": n, "name": f"row {n:02d}"} for n in range(SPLIT_COUNT)]
@@ -235,7 +239,7 @@ def tell_folded[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> 
     table.append(arrow([{"n": 103, "name": "later"}], schema))
     rows = [*rows, {"n": 103, "name": "later"}]
     seen.saw(rows)
-    _compact_unsplit(catalog, table)
+    _compact_unsplit(table)
     seen.saw(rows)
     table.append(arrow([{"n": 104, "name": "last"}], schema))
     rows = [*rows, {"n": 104, "name": "last"}]
@@ -246,7 +250,7 @@ def tell_folded[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> 
     return seen
 
 
-def tell_reborn[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> W:
+def tell_reborn(catalog: Catalog, witness: Callable[[Table], W]) -> W:
     """A name that was dropped and given again: its versions go on behind the tombstone."""
     old = pa.schema([("gone", pa.string())])
     table = catalog.create_table("reborn", old)
@@ -270,7 +274,7 @@ STORE_STORIES = {
 }
 
 
-def tell_sqlite[W: Witness](catalog: Catalog, witness: Callable[[Table], W]) -> list[W]:
+def tell_sqlite(catalog: Catalog, witness: Callable[[Table], W]) -> list[W]:
     """Two tables of one database, and a commit that changed both; a third one was dropped."""
     readings = catalog.create_table("plant.readings", SENSORS, ["day(ts)"])
     alarms_schema = pa.schema([("ts", pa.timestamp("ns")), ("level", pa.int32())])
@@ -319,13 +323,17 @@ def _as_of_old(row: dict[str, Any], sited_ts: int) -> dict[str, Any]:
     return {**row, "note": row["remark"], "site": site}
 
 
-def _compact_unsplit(catalog: Catalog, table: Table) -> None:
+def _compact_unsplit(table: Table) -> None:
     """Replace the files of the second partitioning by one that holds the same rows."""
-    old = [file for file in table.read_plan().files if file.spec_id == 1]
+    old = [file for file in table.read_plan().files if file.spec_id == table.spec.id]
     assert len(old) == 2, "there is something to compact"
-    scratch = catalog.create_table("scratch", table.arrow_schema)
-    rows = table.scan("n is null or n = 103").to_arrow()
-    scratch.append(rows)
-    (new,) = scratch.read_plan().files
-    source, target = Path(scratch.location) / new.path, Path(table.location) / new.path
-    raise NotImplementedError(source, target)
+    writer = RowWriter(
+        table.files.store,
+        schema=table.schema,
+        spec=table.spec,
+        ids=table._services.ids,
+        options=WriterOptions(),
+    )
+    writer.write(table.scan("n is null or n = 103").to_arrow())
+    table.files.store.create_all(writer.pending)
+    table.commit_overwrite(old, writer.files, data_change=False)

@@ -50,6 +50,12 @@ class TableMachine(WritingMachine):
             assert audit.ok, audit.problems
             assert audit.snapshot_count == len(self.tables[name].versions)
 
+    @invariant()
+    def the_last_step_changed_what_the_model_changed(self) -> None:
+        for name, model in self.tables.items():
+            if model.head - 1 in model.versions:
+                _check_changes(self.table(name), model, model.head - 1, model.head)
+
     @rule(name=names, seed=seeds, point=points)
     def read_some_rows_of_any_version(self, name: str, seed: int, point: float) -> None:
         model, table = self.tables[name], self.table(name)
@@ -71,17 +77,9 @@ class TableMachine(WritingMachine):
 
     @rule(name=names, first=points, last=points)
     def read_what_changed(self, name: str, first: float, last: float) -> None:
-        model, table = self.tables[name], self.table(name)
+        model = self.tables[name]
         since, until = sorted((self.version(model, first), self.version(model, last)))
-        expected = model.changed(since, until)
-        if expected is None:
-            return
-        columns, *bags = expected
-        changes = table.changes(since, until)
-        assert all(model.versions[number].changes_rows for number in changes.versions)
-        for rows, expected_bag in zip((changes.added, changes.removed), bags, strict=True):
-            assert bag_of(rows.to_arrow(), columns) == expected_bag
-            assert rows.count() == expected_bag.total()
+        _check_changes(self.table(name), model, since, until)
 
     @rule(name=names, point=points)
     def find_a_version_by_its_time_and_by_its_tags(self, name: str, point: float) -> None:
@@ -140,6 +138,18 @@ def _check_rows(table: Table, model: ModelTable, number: int) -> None:
     assert scan.count() == then.rows.total()
 
 
+def _check_changes(table: Table, model: ModelTable, since: int, until: int) -> None:
+    expected = model.changed(since, until)
+    if expected is None:
+        return
+    columns, *bags = expected
+    changes = table.changes(since, until)
+    assert all(model.versions[number].changes_rows for number in changes.versions)
+    for rows, expected_bag in zip((changes.added, changes.removed), bags, strict=True):
+        assert bag_of(rows.to_arrow(), columns) == expected_bag
+        assert rows.count() == expected_bag.total()
+
+
 def _check_history(table: Table, model: ModelTable) -> None:
     history = table.history()[::-1]
     found = {snapshot.version: snapshot.operation.value for snapshot in history}
@@ -184,13 +194,13 @@ def _run(machine: type[TableMachine], *, examples: int, steps: int) -> None:
 
 
 def test_tables_do_what_the_model_does() -> None:
-    _run(TableMachine, examples=12, steps=12)
+    _run(TableMachine, examples=10, steps=12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "examples"),
-    [(TableMachine, 60), (SqliteMachine, 25), (StoreMachine, 20)],
+    [(TableMachine, 80), (SqliteMachine, 25), (StoreMachine, 30)],
     ids=["memory", "sqlite", "store"],
 )
 def test_tables_do_what_the_model_does_for_long(machine: type[TableMachine], examples: int) -> None:
