@@ -33,6 +33,7 @@ BREAKS, CAUGHT_BY = "# breaks: ", "# caught by: "
 TEST_TIMEOUT_SECONDS = 60
 RUN_TIMEOUT_SECONDS = 300
 OUTPUT_LINES_MAX = 25
+NO_SERVERS = "not postgres and not s3"  # what memory, SQLite and the disk show is enough
 PASSED, FAILED = 0, 1  # of pytest's exit codes
 BLUNDERS = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "AttributeError")
 
@@ -105,14 +106,14 @@ def copied_source() -> Iterator[Path]:
         yield copy
 
 
-def apply(mutant: Mutant, copy: Path) -> None:
-    """Plant the bug in a copy."""
+def apply(mutant: Mutant, copy: Path, *, check_only: bool = False) -> None:
+    """Plant the bug in a copy, or just make sure that it could be."""
     # Inside of a repository git would pass over files that the repository does not know.
     env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(copy.parent)}
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         env.pop(name, None)
     done = subprocess.run(
-        ["git", "apply", "--whitespace=nowarn", str(mutant.path)],
+        ["git", "apply", *(["--check"] if check_only else []), str(mutant.path)],
         cwd=copy,
         env=env,
         capture_output=True,
@@ -172,7 +173,7 @@ def _pytest(copy: Path, tests: Sequence[str]) -> _Run:
     }
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "tests.mutants.witness"]
     command += ["-p", "no:cacheprovider", f"--basetemp={copy / 'scratch'}"]
-    command += ["-o", f"timeout={TEST_TIMEOUT_SECONDS}", *tests]
+    command += ["-o", f"timeout={TEST_TIMEOUT_SECONDS}", "-m", NO_SERVERS, *tests]
     try:
         done = subprocess.run(
             command,

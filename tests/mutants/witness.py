@@ -5,7 +5,7 @@ reads what is written to LAKEBED_ENDINGS: one `<phase> <error> <test>` for each 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -25,10 +25,10 @@ def pytest_sessionstart() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[None]:  # what passes through is pytest's own report
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Note how a test failed."""
     report = yield
-    if call.excinfo is not None and report.failed:  # type: ignore[attr-defined]
+    if call.excinfo is not None and report.failed:
         with open(os.environ["LAKEBED_ENDINGS"], "a", encoding="utf-8") as endings:
             endings.write(f"{call.when} {call.excinfo.type.__name__} {item.nodeid}\n")
     return report

@@ -50,7 +50,8 @@ def test_a_column_is_not_widened_past_what_it_was_before_a_rollback(column: str,
     table, _ = _rolled_back()
     with pytest.raises(RequestError, match="before a rollback"):
         table.evolve().widen_column(column, kind).commit()
-    assert table.evolve().widen_column("a", "long").widen_column("d", "decimal(20,2)").commit()
+    table.evolve().widen_column("a", "long").widen_column("d", "decimal(20,2)").commit()
+    assert [str(field.type) for field in table.schema.fields] == ["long", "decimal(20,2)"]
 
 
 def test_changes_are_wide_enough_for_rows_that_a_rollback_took_away() -> None:

@@ -194,13 +194,13 @@ def _run(machine: type[TableMachine], *, examples: int, steps: int) -> None:
 
 
 def test_tables_do_what_the_model_does() -> None:
-    _run(TableMachine, examples=30, steps=12)
+    _run(TableMachine, examples=20, steps=12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "examples"),
-    [(TableMachine, 180), (SqliteMachine, 80), (StoreMachine, 80)],
+    [(TableMachine, 150), (SqliteMachine, 40), (StoreMachine, 50)],
     ids=["memory", "sqlite", "store"],
 )
 def test_tables_do_what_the_model_does_for_long(machine: type[TableMachine], examples: int) -> None:

@@ -14,6 +14,7 @@ from tests.property.drawing import draw_recipe
 from tests.property.kinds import exact
 from tests.property.predicates import Column, Drawing, Predicate, smaller, sql_of
 from tests.property.recipes import (
+    Add,
     Append,
     Built,
     Recipe,
@@ -165,7 +166,19 @@ def smallest(recipe: Recipe, predicate: Predicate) -> tuple[Recipe, Predicate]:
                 break
         else:
             break
-    return recipe, predicate
+    return _without_strays(recipe), predicate
+
+
+def _without_strays(recipe: Recipe) -> Recipe:
+    """Leave out the values of columns that are not there any more."""
+    known = {each.key for each in (*recipe.columns, *recipe.steps) if isinstance(each, Add)}
+    steps = tuple(
+        Append(tuple({key: row[key] for key in row if key in known} for row in step.rows))
+        if isinstance(step, Append)
+        else step
+        for step in recipe.steps
+    )
+    return replace(recipe, steps=steps)
 
 
 def _report(seed: str, recipe: Recipe, predicate: Predicate, found: str) -> str:
