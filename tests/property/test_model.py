@@ -200,7 +200,7 @@ def test_tables_do_what_the_model_does() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "examples"),
-    [(TableMachine, 150), (SqliteMachine, 40), (StoreMachine, 50)],
+    [(TableMachine, 110), (SqliteMachine, 40), (StoreMachine, 50)],
     ids=["memory", "sqlite", "store"],
 )
 def test_tables_do_what_the_model_does_for_long(machine: type[TableMachine], examples: int) -> None:
