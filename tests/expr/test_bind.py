@@ -28,7 +28,6 @@ from lakebed.expr.bound import (
     BoundOr,
     all_of,
     any_of,
-    assume_null,
     negated_leaf,
 )
 from lakebed.expr.nodes import Compare, Node, Op, col
@@ -229,23 +228,6 @@ def test_joining_splices_and_drops_repetitions() -> None:
     a, b, c = (_compare("int", "=", n) for n in range(3))
     assert all_of([all_of([a, b]), c, a]) == BoundAnd((a, b, c))
     assert any_of([any_of([a, b]), c, b]) == BoundOr((a, b, c))
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("int = 1", "NULL"),
-        ("int IS NULL", "TRUE"),
-        ("int IS NOT NULL", "FALSE"),
-        ("NOT (int = 1 AND long = 2)", "(NULL OR #3 != 2)"),
-        ("int NOT IN (1, 2) OR long = 2", "(NULL OR #3 = 2)"),
-        ("int IS NULL AND long = 2", "#3 = 2"),
-        ("long = 2", "#3 = 2"),
-    ],
-)
-def test_column_without_values_leaves_the_rest_of_a_predicate(text: str, left: str) -> None:
-    assert IDS["long"] == 3
-    assert str(assume_null(_bound(text), {IDS["int"]})) == left
 
 
 def test_bound_predicate_is_readable() -> None:

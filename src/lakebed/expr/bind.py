@@ -37,7 +37,6 @@ from lakebed.expr.bound import (
     StorageValue,
     all_of,
     any_of,
-    assume_null,
     negated_leaf,
 )
 from lakebed.expr.convert import compare
@@ -62,7 +61,6 @@ __all__ = [
     "StorageValue",
     "all_of",
     "any_of",
-    "assume_null",
     "bind",
 ]
 

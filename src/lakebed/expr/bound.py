@@ -11,7 +11,7 @@ For floating point columns `NOT x < 5` is not `x >= 5`, because NaN makes the fi
     BoundNonNull   truth for every x   NULL where x is: what `x = 5.5` comes to for integers
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -189,33 +189,6 @@ def _joined(
     if len(found) < 2:
         return next(iter(found), neutral)
     return kind(tuple(found))
-
-
-def assume_null(bound: Bound, missing: Collection[int]) -> Bound:
-    """What is left of a predicate where these columns have no values at all."""
-
-    def leaf(node: Bound) -> Bound:
-        if getattr(node, "field_id", None) not in missing:
-            return node
-        return TRUE if isinstance(node, BoundIsNull) else UNKNOWN
-
-    return rewrite(bound, leaf) if bound.field_ids() & set(missing) else bound
-
-
-def rewrite(bound: Bound, leaf: Callable[[Bound], Bound]) -> Bound:
-    """Replace every leaf, and fold the constants that come of it."""
-
-    def visit(node: Bound, inner: list[Bound]) -> Bound:
-        match node:
-            case BoundAnd():
-                return all_of(inner)
-            case BoundOr():
-                return any_of(inner)
-            case BoundNot():
-                return negated_leaf(inner[0])
-        return leaf(node)
-
-    return fold(bound, visit)
 
 
 def _ids(node: Bound, inner: list[frozenset[int]]) -> frozenset[int]:
