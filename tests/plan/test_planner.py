@@ -272,3 +272,14 @@ def test_a_plan_of_random_ranges_keeps_what_a_full_scan_finds(memory: Catalog) -
 def moment(minute: int) -> str:
     days, rest = divmod(minute, 1440)
     return str(np.datetime64("2026-01-01") + days) + f" {rest // 60:02}:{rest % 60:02}:00"
+
+
+def test_a_limit_reads_only_the_files_that_surely_hold_so_many_rows(memory: Catalog) -> None:
+    table = create(memory)
+    table.commit_append([described(f"{n:02}", n) for n in range(20)], verify=False)
+    plan = cold(memory).read_plan()
+    files = plan.readable_files()
+    first = files[0].row_count
+    assert plan.readable_files(first) == files[:1]
+    assert plan.readable_files(first + 1) == files[:2]
+    assert plan.readable_files(plan.row_count + 1) == files

@@ -112,9 +112,18 @@ class ReadPlan:
             for part in self.parts
         )
 
-    def readable_files(self) -> list[DataFile]:
-        """The files to read with just what a reader needs; cheap also for very many."""
-        return [file for part in self.parts for file in _light(part.table, part.spec)]
+    def readable_files(self, row_limit: int | None = None) -> list[DataFile]:
+        """The files to read with just what a reader needs; cheap also for very many.
+
+        With `row_limit`, only the first ones: as many as hold so many matching rows for certain.
+        """
+        files = [file for part in self.parts for file in _light(part.table, part.spec)]
+        if row_limit is None or not files:
+            return files
+        certain = np.concatenate([part.certain for part in self.parts])
+        rows = np.array([file.row_count for file in files], dtype=np.int64)
+        enough = np.searchsorted(np.cumsum(np.where(certain, rows, 0)), row_limit)
+        return files[: int(enough) + 1]
 
     def explain(self, limit: int = 10) -> str:
         """Tell in words which files are read and why, at most `limit` of each kind by name."""

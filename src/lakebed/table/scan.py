@@ -75,7 +75,7 @@ class Scan:
         left = self._limit
         if left == 0:
             return
-        for batch in self._read(self.plan.readable_files(), self._columns):
+        for batch in self._read(self.plan.readable_files(self._limit), self._columns):
             if left is None:
                 yield batch
                 continue
