@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-pytest_plugins = ["tests.fix_catalogs", "tests.fix_postgres", "tests.fix_s3"]
+pytest_plugins = ["tests.fix_catalogs", "tests.fix_postgres", "tests.fix_s3", "tests.fix_spark"]
 
 # A deadline measures the machine, not the code: two workers on two cores would trip over it.
 settings.register_profile("lakebed", deadline=None)
