@@ -6,10 +6,10 @@ import click
 
 from lakebed.cli.group import command
 from lakebed.cli.reports import commit_record, commit_sentence, pairs
-from lakebed.cli.schema_text import parse_column, split
 from lakebed.cli.session import Session
 from lakebed.cli.text import escape
 from lakebed.errors import RequestError
+from lakebed.format.schema_text import parse_column, split
 
 if TYPE_CHECKING:
     from lakebed.format.types import Field

@@ -7,10 +7,10 @@ import click
 from lakebed.cli.group import command
 from lakebed.cli.guess import guess_schema
 from lakebed.cli.reports import pairs
-from lakebed.cli.schema_text import parse_schema, split
 from lakebed.cli.session import Session
 from lakebed.cli.text import escape, plural
 from lakebed.errors import RequestError
+from lakebed.format.schema_text import parse_schema, split
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed.cli.schema_text import parse_column, parse_schema
 from lakebed.errors import LakebedError, RequestError
+from lakebed.format.schema_text import parse_column, parse_schema, schema_text
 
 
 def shown(text: Any) -> Any:
@@ -86,3 +86,15 @@ def test_what_cannot_be_read_is_a_request_error(text: Any) -> None:
 def test_any_text_is_a_schema_or_a_typed_error(text: Any) -> None:
     with contextlib.suppress(LakebedError):
         parse_schema(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ts timestamptz not null, sensor_id string, value double",
+        '"odd ""name""" map<string, list<struct<"a b": decimal(9,2), c: fixed[4]>>>, not int',
+    ],
+)
+def test_a_schema_written_as_text_is_read_back_the_same(text: str) -> None:
+    schema = parse_schema(text)
+    assert parse_schema(schema_text(schema)) == schema

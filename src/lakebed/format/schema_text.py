@@ -10,16 +10,14 @@ A name with other characters than letters, digits, `_` and `-` stands in "double
 """
 
 import re
-from typing import TYPE_CHECKING
 
 from lakebed.errors import LakebedError, RequestError
+from lakebed.format.schema import Schema, check_column_name
+from lakebed.format.types import Field, ListOf, MapOf, Struct, Type, parse_primitive
 from lakebed.limits import TYPE_DEPTH_MAX
 
-if TYPE_CHECKING:
-    from lakebed.format.schema import Schema
-    from lakebed.format.types import Field, Type
-
 _TOKEN = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([\w.-]+)|([<>()\[\],:]))')
+_PLAIN_NAME = re.compile(r"[\w.-]+")
 _ALIASES = {
     "bool": "boolean",
     "int32": "int",
@@ -37,10 +35,8 @@ _ALIASES = {
 }
 
 
-def parse_schema(text: str) -> "Schema":
+def parse_schema(text: str) -> Schema:
     """Read all columns, or say where the text stops making sense."""
-    from lakebed.format.schema import Schema
-
     reader = _Reader(text)
     fields = [reader.column()]
     while reader.take(","):
@@ -52,7 +48,12 @@ def parse_schema(text: str) -> "Schema":
         raise RequestError(f"the schema {text!r}: {error.message}", hint=error.hint) from error
 
 
-def parse_column(text: str) -> "Field":
+def schema_text(schema: Schema) -> str:
+    """Write the columns so that `parse_schema` reads them back, ids aside."""
+    return ", ".join(_column_text(field) for field in schema.fields)
+
+
+def parse_column(text: str) -> Field:
     """Read one column, as `lakebed evolve --add` takes it."""
     reader = _Reader(text)
     column = reader.column()
@@ -70,6 +71,30 @@ def split(text: str) -> list[str]:
         else:
             parts[-1] += character
     return [part.strip() for part in parts if part.strip()]
+
+
+def _column_text(field: Field) -> str:
+    required = " not null" if field.required else ""
+    return f"{_quoted(field.name)} {_type_text(field.type)}{required}"
+
+
+def _type_text(kind: Type) -> str:
+    match kind:
+        case ListOf():
+            return f"list<{_type_text(kind.element.type)}>"
+        case MapOf():
+            return f"map<{_type_text(kind.key.type)}, {_type_text(kind.value.type)}>"
+        case Struct():
+            members = (f"{_quoted(each.name)}: {_type_text(each.type)}" for each in kind.fields)
+            return f"struct<{', '.join(members)}>"
+    return str(kind)
+
+
+def _quoted(name: str) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 class _Reader:
@@ -91,11 +116,8 @@ class _Reader:
             )
             place = match.end()
 
-    def column(self) -> "Field":
+    def column(self) -> Field:
         """A name, a type, and perhaps `not null`."""
-        from lakebed.format.schema import check_column_name
-        from lakebed.format.types import Field
-
         identifier = self.new_id()
         name = check_column_name(self.name())
         kind = self.type(0)
@@ -104,10 +126,8 @@ class _Reader:
             raise self.error("'not' is followed by 'null'")
         return Field(identifier, name, kind, required)
 
-    def type(self, depth: int) -> "Type":
+    def type(self, depth: int) -> Type:
         """A type, nested ones too."""
-        from lakebed.format.types import ListOf, MapOf, Struct
-
         if depth > TYPE_DEPTH_MAX:
             raise self.error(f"types are nested more than {TYPE_DEPTH_MAX} deep")
         word = self.name(what="a type").lower()
@@ -129,23 +149,19 @@ class _Reader:
         self.need(">")
         return kind
 
-    def part(self, name: str, depth: int, *, required: bool = False) -> "Field":
+    def part(self, name: str, depth: int, *, required: bool = False) -> Field:
         """The element of a list, the key or the value of a map."""
-        from lakebed.format.types import Field
-
         identifier = self.new_id()
         return Field(identifier, name, self.type(depth + 1), required)
 
-    def member(self, depth: int) -> "Field":
+    def member(self, depth: int) -> Field:
         """A field of a struct."""
         name = self.name()
         self.need(":")
         return self.part(name, depth)
 
-    def primitive(self, word: str) -> "Type":
+    def primitive(self, word: str) -> Type:
         """A type without parts, with its numbers."""
-        from lakebed.format.types import parse_primitive
-
         if word == "decimal" and self.take("("):
             precision = self.name(what="a number")
             self.need(",")
