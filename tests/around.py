@@ -102,7 +102,7 @@ def through(
         services.warehouse,
         clock=clock or services.clock,
         policy=policy,
-        storage_options=services.storage_options,
+        connection=services.connection,
     )
 
 

@@ -82,7 +82,7 @@ def test_manifests_of_many_files_are_stored_once_however_often_the_race_is_lost(
     assert {f"data/{n}.parquet" for n in range(40)} < paths(table)
     (entry,) = [row for row in table.inspect.manifests().to_pylist() if not row["inline"]]
     assert (entry["file_count"], entry["written_version"]) == (40, 4)
-    status = table.manifest(entry["path"]).column("status").unique().to_pylist()
+    status = table.inspect.manifest(entry["path"]).column("status").unique().to_pylist()
     assert status == ["added"], "they are added by the version they landed on"
 
 

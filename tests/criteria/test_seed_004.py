@@ -29,7 +29,7 @@ def statuses(table: Table) -> dict[str, str]:
     """Each file that the manifests of the newest version list, with its standing."""
     found: dict[str, str] = {}
     for name in table.inspect.manifests().column("path").to_pylist():
-        for row in table.manifest(name).select(["path", "status"]).to_pylist():
+        for row in table.inspect.manifest(name).select(["path", "status"]).to_pylist():
             found[row["path"]] = row["status"]
     return found
 

@@ -73,19 +73,19 @@ def test_manifests_and_their_entries_are_listed(catalog: Catalog) -> None:
     folded, tail = table.inspect.manifests().to_pylist()
     assert (folded["inline"], folded["file_count"], folded["deleted_count"]) == (False, 16, 1)
     assert (tail["inline"], tail["file_count"]) == (True, 1)
-    entries = table.manifest(folded["path"])
+    entries = table.inspect.manifest(folded["path"])
     status = dict(zip(entries["path"].to_pylist(), entries["status"].to_pylist(), strict=True))
     assert status.pop(many[3].path) == "deleted"
     assert set(status.values()) == {"existing"}
-    assert table.manifest(tail["path"]).column("status").to_pylist() == ["existing"]
+    assert table.inspect.manifest(tail["path"]).column("status").to_pylist() == ["existing"]
     short = folded["path"].rpartition("/")[2]
-    assert table.manifest(short) == entries
+    assert table.inspect.manifest(short) == entries
 
 
 def test_a_manifest_that_is_not_listed_is_not_found(memory: Catalog) -> None:
     table = create(memory)
     with pytest.raises(NotFoundError, match="no manifest"):
-        table.manifest("metadata/manifest-none.parquet")
+        table.inspect.manifest("metadata/manifest-none.parquet")
 
 
 def test_the_log_tells_each_action_of_each_commit(catalog: Catalog) -> None:

@@ -49,7 +49,7 @@ def inspect_manifest(session: Session, name: str, manifest: str | None) -> None:
         values = zip(*(columns[key] for key in keys), strict=True)
         output.rows(MANIFEST_COLUMNS, (dict(zip(keys, row, strict=True)) for row in values))
         return
-    entries = table.manifest(manifest)
+    entries = table.inspect.manifest(manifest)
     if output.form is Form.TABLE:
         output.lines(cards(entries, table.metadata))
     else:

@@ -45,11 +45,19 @@ _THRIFT_CONTAINER_SIZE_MAX = 1_000_000
 _CANNOT_ADOPT = "Write its rows with append() instead"
 
 
-def adopt(store: Store, path: str, *, schema: Schema, spec: PartitionSpec) -> DataFile:
+def adopt(
+    store: Store,
+    path: str,
+    *,
+    schema: Schema,
+    spec: PartitionSpec,
+    partition: tuple[Any, ...] | None = None,
+) -> DataFile:
     """Describe a Parquet file inside the table's directory so that it can become part of it.
 
     Columns are matched by field id if the file has ids, else by name; their order and columns
-    the table does not know do not matter, and nullable columns may be missing.
+    the table does not know do not matter, and nullable columns may be missing. `partition` is
+    what its writer says, for where statistics cannot show it.
 
     Raises:
         ObjectMissingError: there is no such file.
@@ -66,7 +74,7 @@ def adopt(store: Store, path: str, *, schema: Schema, spec: PartitionSpec) -> Da
         if field.name in arrow.names
     }
     _check_null_counts(path, stats, layout.row_count)
-    partition = one_partition(stats, layout.row_count, schema, spec)
+    partition = _partition(path, partition, one_partition(stats, layout.row_count, schema, spec))
     if partition is None:
         raise SchemaMismatchError(
             f"{path} spans several partitions of {', '.join(spec.describe(schema))}, or its "
@@ -83,6 +91,17 @@ def adopt(store: Store, path: str, *, schema: Schema, spec: PartitionSpec) -> Da
         partition=partition,
         stats=stats,
     )
+
+
+def _partition(
+    path: str, said: tuple[Any, ...] | None, shown: tuple[Any, ...] | None
+) -> tuple[Any, ...] | None:
+    """The partition that statistics show, or else the one that the writer says."""
+    if said is not None and shown is not None and said != shown:
+        raise BadDataFileError(
+            f"{path} is said to be of partition {said}, and its statistics show {shown}", path=path
+        )
+    return said if shown is None else shown
 
 
 # ---------------------------------------------------------------------------------- the footer

@@ -31,6 +31,7 @@ from lakebed.storage.local_write import (
     stage_named,
     stage_nameless,
     sync_directory,
+    sync_file,
 )
 from lakebed.storage.pool import run_each
 from lakebed.storage.store import ObjectInfo
@@ -84,6 +85,18 @@ class LocalStore:
             directories |= self._create_group(group)
         if self._fsync and directories:
             run_each(sync_directory, directories)
+
+    def settle(self, paths: Iterable[str]) -> None:
+        """Sync files that another program wrote, and each directory between them and the root."""
+        targets = []
+        for path in paths:
+            self.size(path)  # raises if it is not there, or is no plain file
+            targets.append(self._locate(path)[1])
+        if not self._fsync or not targets:
+            return
+        run_each(sync_file, targets)
+        above = {parent for target in targets for parent in self._parents(target)}
+        run_each(sync_directory, above)
 
     def read(self, path: str, *, size_bytes_max: int) -> bytes:
         """Fetch a whole file; its size is looked at first."""
@@ -176,6 +189,12 @@ class LocalStore:
         directory = self._inside + above if above else self._root
         self._check_directory(directory)
         return directory, self._inside + path
+
+    def _parents(self, target: str) -> Iterator[str]:
+        """The directories above a file, up to the root."""
+        while target != self._root and len(target) > len(self._root):
+            target = os.path.dirname(target)
+            yield target
 
     def _check_directory(self, directory: str) -> None:
         if directory in self._known:

@@ -15,7 +15,7 @@ import os
 
 from lakebed.errors import ObjectExistsError, UnavailableError, UnsafeStoreError
 from lakebed.ids import Ids
-from lakebed.storage.local_errors import UNSUPPORTED, write_error
+from lakebed.storage.local_errors import UNSUPPORTED, read_error, write_error
 
 TEMPORARY_PREFIX = ".tmp-"
 TEMPORARY_ATTEMPT_COUNT_MAX = 8
@@ -145,6 +145,18 @@ def has_nameless_files() -> bool:
 def exists_error(target: str) -> ObjectExistsError:
     """Say that the name is taken."""
     return ObjectExistsError(f"there is already a {target}", path=target)
+
+
+def sync_file(target: str) -> None:
+    """Make the content of a file durable that another program has written."""
+    try:
+        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            _sync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise read_error(error, target) from error
 
 
 def sync_directory(directory: str) -> None:

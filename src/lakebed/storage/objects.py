@@ -110,6 +110,11 @@ class ObjectStore:
         if every:
             run_each(lambda each: self.create(*each), every)
 
+    def settle(self, paths: Iterable[str]) -> None:
+        """An object that can be seen is durable."""
+        for path in paths:
+            self.size(path)
+
     def read(self, path: str, *, size_bytes_max: int) -> bytes:
         """Fetch a whole object in one request; a large one is dropped after its header."""
         key = self._key(path)

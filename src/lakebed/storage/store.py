@@ -39,6 +39,13 @@ class Store(Protocol):
     def create_all(self, objects: Iterable[tuple[str, bytes | memoryview]]) -> None:
         """Like `create` for each, in any order or at once; on error any of them may be there."""
 
+    def settle(self, paths: Iterable[str]) -> None:
+        """Make objects durable that another program has put below the root.
+
+        Raises:
+            ObjectMissingError: one of them is not there.
+        """
+
     def read(self, path: str, *, size_bytes_max: int) -> bytes:
         """Fetch a whole object.
 

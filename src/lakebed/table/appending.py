@@ -4,20 +4,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lakebed.commit.change import Change, Definition
+from lakebed.commit.change import Change, Commit, Definition
 from lakebed.commit.committer import Target
 from lakebed.commit.head import Head
 from lakebed.errors import CommitConflictError
 from lakebed.files.data_writer import WriterOptions
 from lakebed.files.intake import batches_of
 from lakebed.files.metadata_files import MetadataFiles
-from lakebed.format.pointer import Token
 from lakebed.format.schema import Schema
 from lakebed.format.snapshot import Operation
 from lakebed.ids import Ids
 from lakebed.table.rows import RowWriter, chunks_of, widened_schema
+from lakebed.table.tokens import NO_TERMS, Terms
 
-DEFINITION_MOVED = "DEFINITION_MOVED"
+_DEFINITION_MOVED = "DEFINITION_MOVED"
+_REPLAN_COUNT_MAX = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +51,17 @@ def write_rows(
     )
     for rows in chunks_of(incoming, batches):
         writer.write(rows)
-    define = None if schema is current else _adding(schema, head.definition)
+    define = None if schema is current else adding(schema, head.definition)
     return Written(writer=writer, schema=schema, define=define)
 
 
 def append_target(
-    data: Any, *, head: Head, files: MetadataFiles, ids: Ids, token: Token | None
+    data: Any,
+    *,
+    head: Head,
+    files: MetadataFiles,
+    ids: Ids,
+    terms: Terms = NO_TERMS,
 ) -> Target:
     """Encode rows and say how they are to be committed."""
     written = write_rows(*batches_of(data), head=head, files=files, ids=ids)
@@ -63,12 +69,25 @@ def append_target(
         operation=Operation.APPEND,
         added=written.writer.files,
         define=written.define,
-        token=token,
+        token=terms.token,
+        parameters=dict(terms.properties),
     )
     return Target(files=files, base=head.pointer, change=change, pending=written.writer.pending)
 
 
-def _adding(schema: Schema, planned_on: Definition) -> Callable[[Definition], Definition]:
+def replanned(attempt: Callable[[], Commit], *, replayable: bool) -> Commit:
+    """Plan and commit; again, if others gave out field ids that the rows need meanwhile."""
+    for number in range(1, _REPLAN_COUNT_MAX + 1):
+        try:
+            return attempt()
+        except CommitConflictError as error:
+            moved = error.fields.get("verdict") == _DEFINITION_MOVED
+            if not (moved and replayable) or number == _REPLAN_COUNT_MAX:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def adding(schema: Schema, planned_on: Definition) -> Callable[[Definition], Definition]:
     """Add a schema whose field ids stand in files already written.
 
     That holds only while nobody else has given out ids: the files cannot change theirs.
@@ -86,7 +105,7 @@ def _adding(schema: Schema, planned_on: Definition) -> Callable[[Definition], De
                 "new columns too",
                 hint="Nothing was changed. Append the rows again",
                 table=now.name,
-                verdict=DEFINITION_MOVED,
+                verdict=_DEFINITION_MOVED,
             )
         grown = replace(
             now,

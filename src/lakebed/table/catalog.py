@@ -21,7 +21,7 @@ from lakebed.table.properties import check_properties
 from lakebed.table.purge import listed_files, purge_files
 from lakebed.table.resolution import Resolution, resolve_commit
 from lakebed.table.schema_input import arrow_schema_of
-from lakebed.table.services import Services
+from lakebed.table.services import Connection, Services
 from lakebed.table.table import Table
 from lakebed.table.transaction import Transaction
 
@@ -40,7 +40,7 @@ class Catalog:
         ids: Ids | None = None,
         policy: RetryPolicy | None = None,
         user: str = "",
-        storage_options: Mapping[str, Any] | None = None,
+        connection: Connection | None = None,
     ) -> None:
         clock, ids = clock or SystemClock(), ids or SystemIds()
         self._services = Services(
@@ -50,7 +50,7 @@ class Catalog:
             founder=Founder(backend, clock=clock, ids=ids, policy=policy, user=user),
             clock=clock,
             ids=ids,
-            storage_options=dict(storage_options or {}),
+            connection=connection or Connection(uri="memory:"),
         )
 
     def __repr__(self) -> str:
@@ -66,6 +66,11 @@ class Catalog:
     def uri(self) -> str:
         """Where the catalog is; carries no password."""
         return self._services.backend.uri
+
+    @property
+    def connection(self) -> Connection:
+        """How another process opens this catalog."""
+        return self._services.connection
 
     def create_table(
         self,

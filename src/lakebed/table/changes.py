@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.commit.head import Head
+from lakebed.commit.rebase import commits_since
+from lakebed.errors import RequestError
 from lakebed.files.data_reader import output_schema, read_files
-from lakebed.files.delta import Delta
+from lakebed.files.delta import Delta, delta_of
 from lakebed.files.metadata_files import MetadataFiles
 from lakebed.format.datafile import DataFile
 from lakebed.format.schema import Schema
@@ -82,6 +84,18 @@ class Changes:
     def removed(self) -> ChangedRows:
         """The rows that went."""
         return ChangedRows(self, added=False)
+
+
+def changes_between(since: Head, until: Head, files: MetadataFiles) -> Changes:
+    """The changes of the versions after `since`, up to and with `until`."""
+    first, last = since.pointer.version, until.pointer.version
+    if first > last:
+        raise RequestError(
+            f"version {first} comes after {last}", hint="Give the older version first"
+        )
+    steps = commits_since(files, until.snapshot, first)
+    deltas = [delta_of(files, snapshot) for snapshot in steps]
+    return Changes(since, until, deltas[::-1], files)
 
 
 def _schema(until: Head, snapshots: Sequence[Snapshot]) -> Schema:

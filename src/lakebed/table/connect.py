@@ -15,6 +15,7 @@ from lakebed.require import require
 from lakebed.storage.open import open_store
 from lakebed.storage.store import Store
 from lakebed.table.catalog import Catalog
+from lakebed.table.services import Connection
 
 _POSTGRES = ("postgresql:", "postgres:")
 _SQLITE = "sqlite:///"
@@ -51,7 +52,29 @@ def connect(
         ids=ids,
         policy=policy,
         user=_user(),
-        storage_options=options,
+        connection=Connection(
+            uri=_absolute(text),
+            warehouse=None if warehouse is None else os.fspath(warehouse),
+            storage_options=options,
+        ),
+    )
+
+
+def reconnect(connection: Connection) -> Catalog:
+    """Open a catalog again, in another process or on another machine.
+
+    Raises:
+        RequestError: the catalog lives in the memory of the process that made it.
+    """
+    if not connection.is_shared:
+        raise RequestError(
+            "a catalog in memory cannot be reached from another process",
+            hint="Use SQLite, PostgreSQL, or a directory or bucket",
+        )
+    return connect(
+        connection.uri,
+        warehouse=connection.warehouse,
+        storage_options=connection.storage_options,
     )
 
 
@@ -99,6 +122,13 @@ def _memory(
     if warehouse is not None:
         return backend, None
     return backend, MemoryStore.named(name) if name else MemoryStore()
+
+
+def _absolute(uri: str) -> str:
+    """The same place from any working directory: another process may run in another one."""
+    if uri.startswith(_SQLITE):
+        return _SQLITE + os.path.abspath(uri.removeprefix(_SQLITE))
+    return uri if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", uri) else os.path.abspath(uri)
 
 
 def _user() -> str:

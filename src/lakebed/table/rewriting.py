@@ -29,12 +29,19 @@ from lakebed.ids import Ids
 from lakebed.plan.planner import make_plan
 from lakebed.table.appending import write_rows
 from lakebed.table.rows import RowWriter
+from lakebed.table.tokens import NO_TERMS, Terms
 
 EVERYTHING = BoundConstant(value=True)
 
 
 def delete_target(
-    where: Bound, text: str, *, head: Head, files: MetadataFiles, ids: Ids
+    where: Bound,
+    text: str,
+    *,
+    head: Head,
+    files: MetadataFiles,
+    ids: Ids,
+    terms: Terms = NO_TERMS,
 ) -> Target | None:
     """Remove the rows for which `where` is true; None if there are none."""
     writer = _survivor_writer(head, files, ids)
@@ -47,13 +54,21 @@ def delete_target(
         removed=tuple(removed),
         read=where,
         isolation=Isolation.of(head.metadata),
-        parameters={"where": text},
+        token=terms.token,
+        parameters={"where": text, **terms.properties},
     )
     return Target(files=files, base=head.pointer, change=change, pending=writer.pending)
 
 
 def overwrite_target(
-    data: Any, where: Bound | None, text: str, *, head: Head, files: MetadataFiles, ids: Ids
+    data: Any,
+    where: Bound | None,
+    text: str,
+    *,
+    head: Head,
+    files: MetadataFiles,
+    ids: Ids,
+    terms: Terms = NO_TERMS,
 ) -> Target:
     """Replace the rows for which `where` is true, or all, by new ones that must match it too."""
     incoming, batches = batches_of(data)
@@ -70,7 +85,8 @@ def overwrite_target(
         read=where or EVERYTHING,
         isolation=Isolation.of(head.metadata),
         define=written.define,
-        parameters={"where": text} if text else {},
+        token=terms.token,
+        parameters=({"where": text} if text else {}) | dict(terms.properties),
     )
     pending = (*survivors.pending, *written.writer.pending)
     return Target(files=files, base=head.pointer, change=change, pending=pending)

@@ -53,8 +53,12 @@ class RowWriter:
             self._pending.append((file.path, memoryview(data)))
             self._pending_bytes += file.size_bytes
         if self._pending_bytes > PENDING_SIZE_BYTES_MAX or len(self._pending) > _PENDING_COUNT_MAX:
-            self._store.create_all(self._pending)
-            self._pending, self._pending_bytes = [], 0
+            self.flush()
+
+    def flush(self) -> None:
+        """Store what is pending, for writers that do not commit by themselves."""
+        self._store.create_all(self._pending)
+        self._pending, self._pending_bytes = [], 0
 
     @property
     def files(self) -> tuple[DataFile, ...]:

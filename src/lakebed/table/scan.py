@@ -19,6 +19,8 @@ from lakebed.plan.planner import make_plan
 from lakebed.plan.read_plan import ReadPlan
 from lakebed.require import require
 from lakebed.table.card import scan_card
+from lakebed.table.engines import engine
+from lakebed.table.services import Place
 
 
 class Scan:
@@ -32,6 +34,7 @@ class Scan:
         head: Head,
         files: MetadataFiles,
         *,
+        place: Place | None = None,
         where: Bound | None = None,
         where_text: str = "",
         columns: Sequence[str] | None = None,
@@ -39,18 +42,19 @@ class Scan:
     ) -> None:
         if limit is not None and limit < 0:
             raise RequestError(f"the limit is {limit}", hint="Use a number from 0 up")
-        self._head = head
-        self._files = files
-        self._where = where
+        self.head = head
+        self.files = files
+        self.place = place or Place(location=files.store.uri)
+        self.where = where
         self._where_text = where_text
-        self._columns = list(columns) if columns is not None else None
-        self._limit = limit
-        self._table_schema: Schema = head.metadata.schema(head.snapshot.schema_id)
-        self.schema: pa.Schema = output_schema(self._table_schema, self._columns)
+        self.columns = list(columns) if columns is not None else None
+        self.limit = limit
+        self.table_schema: Schema = head.metadata.schema(head.snapshot.schema_id)
+        self.schema: pa.Schema = output_schema(self.table_schema, self.columns)
 
     def __repr__(self) -> str:
         where = f" where {self._where_text}" if self._where_text else ""
-        return f"Scan({self._head.pointer.name} version {self._head.pointer.version}{where})"
+        return f"Scan({self.head.pointer.name} version {self.head.pointer.version}{where})"
 
     def _repr_html_(self) -> str:
         return scan_card(self.plan, self.schema)
@@ -59,10 +63,10 @@ class Scan:
     def plan(self) -> ReadPlan:
         """Which files have to be read, and why."""
         return make_plan(
-            self._files,
-            self._head.snapshot,
-            schema=self._table_schema,
-            where=self._where,
+            self.files,
+            self.head.snapshot,
+            schema=self.table_schema,
+            where=self.where,
             where_text=self._where_text,
         )
 
@@ -72,10 +76,10 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as record batches; memory is bounded by a few of them."""
-        left = self._limit
+        left = self.limit
         if left == 0:
             return
-        for batch in self._read(self.plan.readable_files(self._limit), self._columns):
+        for batch in self._read(self.plan.readable_files(self.limit), self.columns):
             if left is None:
                 yield batch
                 continue
@@ -106,6 +110,13 @@ class Scan:
         duckdb = require("duckdb", extra="duckdb")
         return (connection or duckdb).from_arrow(self.to_arrow())
 
+    def to_spark(self, spark: Any) -> Any:
+        """The rows as a Spark DataFrame: planned here, read by Spark itself where it can.
+
+        `spark` is any session; see `lakebed.spark`.
+        """
+        return engine("spark")(spark, self)
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
@@ -118,13 +129,13 @@ class Scan:
         found = plan.certain_row_count
         if plan.edge_files:
             found += count_matching(
-                self._files.store,
+                self.files.store,
                 plan.edge_files,
-                metadata=self._head.metadata,
-                schema=self._table_schema,
-                where=self._where,
+                metadata=self.head.metadata,
+                schema=self.table_schema,
+                where=self.where,
             )
-        return found if self._limit is None else min(found, self._limit)
+        return found if self.limit is None else min(found, self.limit)
 
     def min(self, column: str) -> pa.Scalar:
         """The smallest value of a column that is neither null nor NaN, as an Arrow scalar."""
@@ -136,11 +147,11 @@ class Scan:
 
     def _extreme(self, column: str, which: str) -> pa.Scalar:
         """From metadata where that is exact, from the rows of the other files."""
-        if self._limit is not None:
+        if self.limit is not None:
             raise RequestError("a scan with a limit has no smallest or greatest value")
-        field = self._table_schema.field(column)
+        field = self.table_schema.field(column)
         known, unread = extreme_from_metadata(self.plan, field, which)
-        kind = output_schema(self._table_schema, [column]).field(0).type
+        kind = output_schema(self.table_schema, [column]).field(0).type
         candidates = [known] if known is not None else []
         for batch in self._read(unread, [column]):
             values = batch.column(0)
@@ -157,10 +168,10 @@ class Scan:
         self, files: Sequence[DataFile], columns: list[str] | None
     ) -> Iterator[pa.RecordBatch]:
         return read_files(
-            self._files.store,
+            self.files.store,
             files,
-            metadata=self._head.metadata,
-            schema=self._table_schema,
+            metadata=self.head.metadata,
+            schema=self.table_schema,
             columns=columns,
-            where=self._where,
+            where=self.where,
         )

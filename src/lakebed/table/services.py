@@ -19,6 +19,35 @@ from lakebed.storage.store import Store
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A table's directory as another process can open it; the options may hold secrets."""
+
+    location: str
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def open(self) -> Store:
+        """Open the directory."""
+        return open_store(self.location, self.storage_options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What `lakebed.connect` was given: enough to connect again from another process.
+
+    The URI is not shown, since that of a database may hold a password.
+    """
+
+    uri: str = field(repr=False)
+    warehouse: str | None = None
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another process can connect to it at all."""
+        return not self.uri.startswith("memory:")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Services:
     """Built once per catalog and handed to its tables."""
@@ -29,7 +58,7 @@ class Services:
     founder: Founder
     clock: Clock
     ids: Ids
-    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    connection: Connection = field(default_factory=lambda: Connection(uri="memory:"))
     _files: dict[tuple[str, str], MetadataFiles] = field(default_factory=dict, repr=False)
 
     def files_of(self, pointer: Pointer) -> MetadataFiles:
@@ -40,10 +69,14 @@ class Services:
             found = self._files.setdefault(key, MetadataFiles(self.open(pointer.location)))
         return found
 
+    def place(self, store: Store) -> Place:
+        """A table's directory, for other processes."""
+        return Place(location=store.uri, storage_options=dict(self.connection.storage_options))
+
     def open(self, location: str) -> Store:
         """Open a table's directory: below the warehouse, or anywhere if it says where."""
         if _ABSOLUTE.match(location):
-            return open_store(location, self.storage_options, ids=self.ids)
+            return open_store(location, self.connection.storage_options, ids=self.ids)
         if self.warehouse is None:
             raise RequestError(
                 f"{self.backend.uri} does not say where its tables are",

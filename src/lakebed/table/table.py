@@ -4,7 +4,7 @@ A `Table` is a handle: each call looks at the newest version. A `Scan` or a plan
 version it was made at.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,11 +15,10 @@ from lakebed.commit.committer import Target
 from lakebed.commit.head import Head, read_head
 from lakebed.commit.rebase import commits_since
 from lakebed.commit.token import repeated_commit
-from lakebed.errors import CommitConflictError, NotFoundError, RequestError
+from lakebed.errors import NotFoundError, RequestError
 from lakebed.expr.bind import Bound, bind
 from lakebed.expr.parse import as_predicate
 from lakebed.files.arrow_schema import to_arrow_schema
-from lakebed.files.delta import delta_of
 from lakebed.files.metadata_files import MetadataFiles
 from lakebed.format.datafile import DataFile
 from lakebed.format.metadata import TableMetadata
@@ -29,19 +28,18 @@ from lakebed.format.schema import Schema
 from lakebed.format.snapshot import Operation, Snapshot
 from lakebed.plan.planner import make_plan
 from lakebed.plan.read_plan import ReadPlan
-from lakebed.table.appending import DEFINITION_MOVED, append_target
+from lakebed.table.appending import append_target, replanned
 from lakebed.table.card import table_card
-from lakebed.table.changes import Changes
+from lakebed.table.changes import Changes, changes_between
 from lakebed.table.evolution import Evolution, tagging
 from lakebed.table.inspect import Inspect
 from lakebed.table.point import Point, at_point
 from lakebed.table.rewriting import EVERYTHING, delete_target, nothing_deleted, overwrite_target
 from lakebed.table.scan import Scan
-from lakebed.table.services import Services
-from lakebed.table.tokens import as_token
-from lakebed.table.verification import adopted, verified
-
-_REPLAN_COUNT_MAX = 16
+from lakebed.table.services import Connection, Place, Services
+from lakebed.table.staging import Staging, stage
+from lakebed.table.tokens import as_terms, as_token
+from lakebed.table.verification import adopted, files_change, verified
 
 
 class Table:
@@ -71,6 +69,16 @@ class Table:
                 table=self.name,
             )
         return read_head(self.files, pointer)
+
+    @property
+    def connection(self) -> Connection:
+        """How another process opens the catalog of this table."""
+        return self._services.connection
+
+    @property
+    def place(self) -> Place:
+        """How another process opens the table's directory."""
+        return self._services.place(self.files.store)
 
     @property
     def location(self) -> str:
@@ -141,7 +149,15 @@ class Table:
         """
         head = self._at(as_of)
         bound, text = _bound(where, _schema(head))
-        return Scan(head, self.files, where=bound, where_text=text, columns=columns, limit=limit)
+        return Scan(
+            head,
+            self.files,
+            place=self.place,
+            where=bound,
+            where_text=text,
+            columns=columns,
+            limit=limit,
+        )
 
     def read_plan(self, where: object = None, snapshot_id: Point | None = None) -> ReadPlan:
         """Find the files that a read needs, without reading any."""
@@ -152,22 +168,19 @@ class Table:
 
     def changes(self, since: Point, until: Point | None = None) -> Changes:
         """The rows that were appended and removed after `since`, up to and with `until`."""
-        first, last = self._at(since), self._at(until)
-        if first.pointer.version > last.pointer.version:
-            raise RequestError(
-                f"version {first.pointer.version} comes after {last.pointer.version}",
-                hint="Give the older version first",
-            )
-        steps = commits_since(self.files, last.snapshot, first.pointer.version)
-        deltas = [delta_of(self.files, snapshot) for snapshot in steps]
-        return Changes(first, last, deltas[::-1], self.files)
+        return changes_between(self._at(since), self._at(until), self.files)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.scan().__arrow_c_stream__(requested_schema)
 
     # ------------------------------------------------------------------------------- writing
 
-    def append(self, data: Any, token: tuple[str, int] | None = None) -> Commit:
+    def append(
+        self,
+        data: Any,
+        token: tuple[str, int] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
         """Append rows in one commit.
 
         Args:
@@ -175,40 +188,60 @@ class Table:
                 Columns that the table lacks are added to it, if they can be null.
             token: `("app", 7)` makes it exactly once: a repeat returns the first commit and
                 writes nothing. The numbers of one app only grow.
+            properties: texts that stay with the commit: `{"job": "nightly"}`.
         """
-        wanted = as_token(token)
+        terms = as_terms(token, properties)
 
         def target(head: Head) -> Target:
             return append_target(
-                data, head=head, files=self.files, ids=self._services.ids, token=wanted
+                data, head=head, files=self.files, ids=self._services.ids, terms=terms
             )
 
-        return self._write(target, token=wanted, replayable=not hasattr(data, "__next__"))
+        return self._write(target, token=terms.token, replayable=not hasattr(data, "__next__"))
 
-    def overwrite(self, data: Any, where: object = None) -> Commit:
+    def overwrite(
+        self,
+        data: Any,
+        where: object = None,
+        token: tuple[str, int] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
         """Replace the rows for which `where` is true, or all of them, in one commit.
 
-        The new rows must match `where` too.
+        The new rows must match `where` too. `token` and `properties` are as for `append`.
         """
+        terms = as_terms(token, properties)
 
         def target(head: Head) -> Target:
             bound, text = _bound(where, _schema(head))
             return overwrite_target(
-                data, bound, text, head=head, files=self.files, ids=self._services.ids
+                data, bound, text, head=head, files=self.files, ids=self._services.ids, terms=terms
             )
 
-        return self._write(target, replayable=not hasattr(data, "__next__"))
+        return self._write(target, token=terms.token, replayable=not hasattr(data, "__next__"))
 
-    def delete(self, where: object) -> Commit:
+    def delete(
+        self,
+        where: object,
+        token: tuple[str, int] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
         """Remove the rows for which `where` is true; `"true"` removes all.
 
         If no row matches, nothing is committed and the report shows the current version.
+        `token` and `properties` are as for `append`.
         """
+        terms = as_terms(token, properties)
+        done = self.committed(token)
+        if done is not None:
+            return done
         head = self.head()
         bound, text = _bound(where, _schema(head))
         if bound is None:
             raise RequestError("delete needs a predicate", hint='To remove all rows: "true"')
-        target = delete_target(bound, text, head=head, files=self.files, ids=self._services.ids)
+        target = delete_target(
+            bound, text, head=head, files=self.files, ids=self._services.ids, terms=terms
+        )
         if target is None:
             return nothing_deleted(head)
         return self._services.committer.commit([target])[0]
@@ -265,6 +298,20 @@ class Table:
             head, files, tuple(removed), None, adopts=verify, data_change=data_change
         )
 
+    def stage(self, incoming: Any = None, *, evolve: bool = True) -> Staging:
+        """Begin a write by an engine that makes the files itself; see `table.staging`.
+
+        Args:
+            incoming: the Arrow schema of the rows; the table's own if None.
+            evolve: whether columns that the table lacks are added to it with the commit.
+        """
+        return stage(self.head(), self.files, self._services, incoming, evolve=evolve)
+
+    def committed(self, token: tuple[str, int] | None) -> Commit | None:
+        """The commit that this token made, if it made one."""
+        wanted = as_token(token)
+        return repeated_commit(self._services.backend, self.files, self.head(), wanted)
+
     # --------------------------------------------------------------------------- maintaining
 
     def tag(self, name: str, at: Point | None = None) -> Commit:
@@ -295,10 +342,6 @@ class Table:
             lambda define, done: self._define(self.head(), Operation.EVOLVE, define, done)
         )
 
-    def manifest(self, path: str) -> pa.Table:
-        """The entries of one manifest, as `inspect.manifests()` names it."""
-        return self.inspect.manifest(path)
-
     # ------------------------------------------------------------------------------- inside
 
     def _at(self, point: Point | None) -> Head:
@@ -311,19 +354,14 @@ class Table:
         token: Token | None = None,
         replayable: bool,
     ) -> Commit:
-        """Plan and commit; plan again if others gave out field ids that the rows need."""
-        for attempt in range(1, _REPLAN_COUNT_MAX + 1):
+        """Plan and commit, unless the token was committed before."""
+
+        def attempt() -> Commit:
             head = self.head()
             done = repeated_commit(self._services.backend, self.files, head, token)
-            if done is not None:
-                return done
-            try:
-                return self._services.committer.commit([plan(head)])[0]
-            except CommitConflictError as error:
-                moved = error.fields.get("verdict") == DEFINITION_MOVED
-                if not (moved and replayable) or attempt == _REPLAN_COUNT_MAX:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+            return done or self._services.committer.commit([plan(head)])[0]
+
+        return replanned(attempt, replayable=replayable)
 
     def _commit_files(
         self,
@@ -335,18 +373,8 @@ class Table:
         adopts: bool,
         data_change: bool = True,
     ) -> Commit:
-        if not data_change:
-            operation = Operation.REWRITE
-        else:
-            operation = Operation.OVERWRITE if removed else Operation.APPEND
-        change = Change(
-            operation=operation,
-            added=added,
-            removed=removed,
-            isolation=Isolation.of(head.metadata),
-            data_change=data_change,
-            adopts=adopts,
-            token=as_token(token),
+        change = files_change(
+            head, added, removed, as_token(token), adopts=adopts, data_change=data_change
         )
         return self._commit(head, change)
 

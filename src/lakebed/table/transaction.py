@@ -13,7 +13,7 @@ from lakebed.table.appending import append_target
 from lakebed.table.rewriting import delete_target, overwrite_target
 from lakebed.table.services import Services
 from lakebed.table.table import Table
-from lakebed.table.tokens import as_token
+from lakebed.table.tokens import as_terms
 
 
 class Transaction:
@@ -46,7 +46,7 @@ class Transaction:
             head=opened.head(),
             files=opened.files,
             ids=self._services.ids,
-            token=as_token(token),
+            terms=as_terms(token, None),
         )
         self._put(opened.name, target)
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from lakebed.commit.change import Change, Isolation
 from lakebed.commit.head import Head
 from lakebed.errors import BadDataFileError, RequestError
 from lakebed.files.footer import adopt
 from lakebed.format.datafile import DataFile
 from lakebed.format.metadata import TableMetadata
+from lakebed.format.pointer import Token
+from lakebed.format.snapshot import Operation
 from lakebed.storage.store import Store
 
 
@@ -44,6 +47,31 @@ def verified(store: Store, files: Sequence[DataFile], metadata: TableMetadata) -
                     hint="Nothing was changed. Describe the file as it is, or use add_files",
                     path=file.path,
                 )
+
+
+def files_change(
+    head: Head,
+    added: tuple[DataFile, ...],
+    removed: tuple[DataFile, ...],
+    token: Token | None,
+    *,
+    adopts: bool,
+    data_change: bool,
+) -> Change:
+    """The change that puts files in place of others, whoever wrote them."""
+    if not data_change:
+        operation = Operation.REWRITE
+    else:
+        operation = Operation.OVERWRITE if removed else Operation.APPEND
+    return Change(
+        operation=operation,
+        added=added,
+        removed=removed,
+        isolation=Isolation.of(head.metadata),
+        data_change=data_change,
+        adopts=adopts,
+        token=token,
+    )
 
 
 def _relative(store: Store, path: str) -> str:

@@ -101,6 +101,18 @@ class StoreContract:
             store.create_all([("a", b"1"), ("b", b"second")])
         assert store.read("b", size_bytes_max=10) == b"first"
 
+    def test_settling_takes_what_is_there_and_misses_what_is_not(self, store: Store) -> None:
+        """Files of other programs are made durable; a name that leads out is refused."""
+        store.create("data/a/b/file", b"content")
+        store.create("data/other", b"more")
+        store.settle(["data/a/b/file", "data/other"])
+        store.settle([])
+        assert store.read("data/a/b/file", size_bytes_max=100) == b"content"
+        with pytest.raises(ObjectMissingError):
+            store.settle(["data/other", "data/none"])
+        with pytest.raises(UnsafePathError):
+            store.settle(["../outside"])
+
     def test_missing_objects_are_reported_as_missing(self, store: Store) -> None:
         """Whether or not there is anything near."""
         store.create("dir/there", b"x")
