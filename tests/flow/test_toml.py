@@ -108,7 +108,7 @@ def test_a_flow_written_as_toml_is_read_back_the_same(flow: Flow) -> None:
         ('sql = "select', 'sqll = "select', "transform[1].sqll is not known (did you mean sql?)"),
         ("unique_by = [", 'sql = "x"\nunique_by = [', "must have either sql or unique_by"),
         ('unique_by = ["sensor_id", "ts"]', "unique_by = 7", "unique_by is not a list of texts"),
-        ("watermark = {", "# watermark = {", "'fresh' has unique_by, and no source has a watermark"),
+        ("watermark = {", "# watermark = {", "has unique_by, and no source has a"),
         ('"plant.readings"', '"plant readings"', "[sink[1]] 'plant readings' cannot be a table"),
         ('input = "source"', 'input = "claen"', "is no step (did you mean clean?)"),
         ('"plant.raw"\ninput = "source"', '"plant.readings"', "into the same table"),
