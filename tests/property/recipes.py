@@ -145,11 +145,11 @@ class Built:
         }
 
 
-def build(recipe: Recipe) -> Built:
-    """Make both tables."""
+def build(recipe: Recipe, catalog: lakebed.Catalog | None = None) -> Built:
+    """Make both tables; the library's in a catalog of its own, or in one that has none."""
     columns = {add.key: Column(add.key, add.name, KINDS[add.kind]) for add in recipe.columns}
     schema = pa.schema([(column.name, column.kind.arrow) for column in columns.values()])
-    table = lakebed.connect("memory:").create_table(
+    table = (catalog or lakebed.connect("memory:")).create_table(
         "t",
         schema,
         partition_by=_spec(recipe.parts, columns),
