@@ -6,7 +6,7 @@ SEED ?= 1
 ARGS ?=
 BIN := .venv/bin
 BENCH := .venv-bench/bin/python
-FAST := not slow and not postgres and not s3 and not simulation and not crash
+FAST := not slow and not postgres and not s3 and not spark and not simulation and not crash
 COMPILE := env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile pyproject.toml --quiet \
 	--universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links $(UPGRADE)
@@ -14,7 +14,7 @@ COMPILE := env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile pyprojec
 .SHELLFLAGS := -eu -c
 .DEFAULT_GOAL := help
 .SILENT:
-.PHONY: help setup setup-bench demo lint check test simulate mutants bench bench-commit lock fmt clean
+.PHONY: help setup setup-bench demo lint check test simulate mutants bench bench-commit bench-spark lock fmt clean
 
 help: ## Show this list
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,9 @@ bench: setup-bench ## Run every bench/*.py (a leading _ marks a shared piece)
 
 bench-commit: setup-bench ## Cost of a commit beside Delta and Iceberg (ARGS=--quick for a smoke test)
 	$(BENCH) bench/commit.py $(ARGS)
+
+bench-spark: setup-bench ## Spark: scan, write, append, stream beside Parquet and Delta (ARGS=--quick)
+	$(BENCH) bench/spark.py $(ARGS)
 
 lock: setup ## Write both locks anew (UPGRADE=--upgrade to move the pins)
 	$(COMPILE) --extra dev -o requirements.lock

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-_PACKAGES = ("lakebed", "pyarrow", "numpy", "msgspec", "deltalake", "pyiceberg")
+_PACKAGES = ("lakebed", "pyarrow", "numpy", "msgspec", "deltalake", "pyiceberg", "pyspark")
 _SIGNS = {True: "pass", False: "FAIL", None: ""}
 
 
