@@ -8,12 +8,13 @@ import json
 import os
 import platform
 import shutil
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from lakebed.catalog.sqlite_library import sqlite3  # the one that the catalog uses
 
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = ("lakebed", "pyarrow", "numpy", "msgspec", "deltalake", "pyiceberg", "pyspark")

@@ -2,7 +2,6 @@
 
 import resource
 import shutil
-import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lakebed.catalog import sqlite_file
+from lakebed.catalog import sqlite_library as library
 from lakebed.catalog.sqlite import SqliteCatalog
 from lakebed.errors import (
     BadMetadataError,
@@ -47,7 +47,7 @@ def test_a_file_that_is_no_database_is_refused_unchanged(path: Path) -> None:
 def test_a_database_of_another_program_is_refused_unchanged(path: Path) -> None:
     for statement in ("CREATE TABLE theirs (x)", "PRAGMA user_version = 3"):
         path.unlink(missing_ok=True)
-        connection = sqlite3.connect(path)
+        connection = library.sqlite3.connect(path)
         connection.execute(statement)
         connection.commit()
         connection.close()
@@ -85,7 +85,7 @@ def test_commits_stand_on_durable_settings(catalog: SqliteCatalog) -> None:
     settings = {
         "synchronous": 2,
         "busy_timeout": 30_000,
-        "journal_mode": "wal" if sqlite3.sqlite_version_info >= (3, 51, 3) else "persist",
+        "journal_mode": "wal" if library.sqlite3.sqlite_version_info >= (3, 51, 3) else "persist",
         "trusted_schema": 0,
     }
     for name, value in settings.items():
@@ -114,7 +114,7 @@ def test_log_and_commits_are_append_only(
     catalog: SqliteCatalog, table: str, statement: str
 ) -> None:
     create(catalog, "t", actions=EVERY_COLUMN)
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+    with pytest.raises(library.sqlite3.IntegrityError, match="append-only"):
         session(catalog).execute(statement.format(table))
     assert session(catalog).execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
 
@@ -192,7 +192,7 @@ def test_a_busy_file_is_unavailable_and_nothing_changes(
     monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT_MS", 50)
     catalog = SqliteCatalog(path)
     base = create(catalog, "t")
-    other = sqlite3.connect(path, isolation_level=None)
+    other = library.sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(UnavailableError, match="busy"):
         catalog.swap([next_move(base)])
@@ -234,7 +234,7 @@ def test_the_warehouse_is_beside_the_file_and_moves_with_it(tmp_path: Path) -> N
     moved.close()
 
 
-def session(catalog: SqliteCatalog) -> sqlite3.Connection:
+def session(catalog: SqliteCatalog) -> library.sqlite3.Connection:
     return catalog._sessions.get()
 
 

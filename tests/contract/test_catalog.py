@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.catalog.libraries import use_rollback_journal
 
 from lakebed.catalog.backend import CatalogBackend
 from lakebed.catalog.memory import MemoryCatalog
@@ -43,6 +44,15 @@ class TestMemoryCatalog(CatalogContract, DatabaseRaces):
 class TestSqliteCatalog(CatalogContract, DatabaseRaces):
     @pytest.fixture
     def opener(self, tmp_path: Path) -> Iterator[Opener]:
+        yield from closing(lambda: SqliteCatalog(tmp_path / "catalog.db"))
+
+
+class TestSqliteCatalogWithRollbackJournal(CatalogContract, DatabaseRaces):
+    """As where Python has an old SQLite, and there is no other."""
+
+    @pytest.fixture
+    def opener(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
+        use_rollback_journal(monkeypatch)
         yield from closing(lambda: SqliteCatalog(tmp_path / "catalog.db"))
 
 

@@ -11,8 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.catalog.libraries import use_rollback_journal
 from tests.crash import workload
-from tests.crash.workload import MAIN, State, acknowledged, content, open_catalog, states, steps
+from tests.crash.workload import (
+    MAIN,
+    ROLLBACK,
+    State,
+    acknowledged,
+    content,
+    open_catalog,
+    states,
+    steps,
+)
 
 import lakebed
 from lakebed.commit.change import Commit
@@ -39,17 +49,21 @@ CASES = [
     pytest.param(kind, level, number, id=f"{kind}-{level}-{step.name}")
     for kind, levels in (
         ("sqlite", ("calls", "system", "statements")),
+        (ROLLBACK, ("statements",)),
         ("store", ("calls", "system")),
     )
     for level in levels
     for number, step in enumerate(steps(kind))
+    if kind != ROLLBACK or number == len(steps(kind)) - 1
 ]
 
 
 @pytest.mark.parametrize(("kind", "level", "number"), CASES)
 def test_a_writer_killed_anywhere_in_a_step_leaves_all_or_nothing_of_it(
-    workshop: Path, kind: str, level: str, number: int
+    workshop: Path, kind: str, level: str, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if kind == ROLLBACK:
+        use_rollback_journal(monkeypatch)
     start = workshop / "start"
     start.mkdir()
     with open_catalog(start, kind) as catalog:

@@ -4,12 +4,13 @@
     swap    BEGIN IMMEDIATE            SQLite's own lock: the correctness
             UPDATE head … rowcount 1   the compare-and-swap, once per table
             INSERT commit, log, token
-            COMMIT                     fsync: the moment of truth
+            COMMIT                     fsync: the moment of truth; one with a WAL, else five
 
 Readers are never queued.
 """
 
-import sqlite3
+import atexit
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,13 +19,21 @@ from typing import Any
 
 import msgspec
 
-from lakebed.catalog import rows
+from lakebed.catalog import rows, sqlite_guard
+from lakebed.catalog import sqlite_library as library
 from lakebed.catalog.absent import name_taken, no_moment, no_table, no_version
 from lakebed.catalog.sessions import GATE, Sessions
-from lakebed.catalog.sqlite_file import connect, primary_code, problem
+from lakebed.catalog.sqlite_file import (
+    WAL,
+    connect,
+    journal_mode,
+    primary_code,
+    problem,
+    require_safe_journal,
+)
 from lakebed.catalog.statements import statements
 from lakebed.catalog.turnstile import Turnstile
-from lakebed.errors import CommitUnknownError, LakebedError, RequestError
+from lakebed.errors import CommitUnknownError, LakebedError, RequestError, UnavailableError
 from lakebed.format.pointer import Action, Move, Outcome, Pointer, Token
 
 _TEXTS = msgspec.json.Decoder(list[str])
@@ -40,8 +49,10 @@ DECODERS = rows.Decoders(
 
 
 SQL = statements("?")
-_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
-_UNDONE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
+_UNDONE = (library.sqlite3.SQLITE_BUSY, library.sqlite3.SQLITE_LOCKED, library.sqlite3.SQLITE_FULL)
+
+
+_opened: "weakref.WeakSet[SqliteCatalog]" = weakref.WeakSet()
 
 
 def _pointer(row: Sequence[Any]) -> Pointer:
@@ -59,9 +70,10 @@ class SqliteCatalog:
         self._path = Path(path).absolute()
         self.uri: str = f"sqlite:///{self._path}"
         self._line = Turnstile(f"{self._path}-queue")
-        self._sessions = Sessions(connect=self._connect, disconnect=sqlite3.Connection.close)
+        self._sessions = Sessions(connect=self._connect, disconnect=_disconnect)
         with GATE:
             self._sessions.get()  # A file that is not ours is refused here and now.
+        _opened.add(self)
 
     def __repr__(self) -> str:
         return f"SqliteCatalog({str(self._path)!r})"
@@ -187,32 +199,36 @@ class SqliteCatalog:
     def close(self) -> None:
         """Release the connections of all threads."""
         with GATE:
-            self._sessions.close()
+            sqlite_guard.release(self, self._sessions.close)
 
-    def _connect(self) -> sqlite3.Connection:
-        return connect(self._path)
+    def _connect(self) -> library.sqlite3.Connection:
+        connection = connect(self._path)
+        if journal_mode(connection) == WAL:
+            sqlite_guard.hold(self, self._path)
+        return connection
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
         """All rows of one statement, which is one atomic read."""
         with GATE:
             try:
                 return self._sessions.get().execute(sql, values).fetchall()
-            except sqlite3.Error as error:
+            except library.sqlite3.Error as error:
                 raise self._failed(error) from error
             except (OverflowError, UnicodeEncodeError) as error:
                 raise _unfit(error) from error
 
-    def _write(self, work: Callable[[sqlite3.Connection], bool], new: Pointer) -> bool:
+    def _write(self, work: Callable[[library.sqlite3.Connection], bool], new: Pointer) -> bool:
         """Run `work` in a transaction; it says whether to commit."""
         with self._line.pass_through(), GATE:
             connection = self._sessions.get()
             try:
                 connection.execute("BEGIN IMMEDIATE")
+                self._check_journal(connection)
                 if work(connection):
                     self._commit(connection, new)
                     return True
-            except sqlite3.Error as error:
-                if getattr(error, "sqlite_errorcode", 0) not in _TAKEN:
+            except library.sqlite3.Error as error:
+                if not library.is_taken(error):
                     self._roll_back(connection)
                     raise self._failed(error) from error
             except (OverflowError, UnicodeEncodeError) as error:
@@ -221,17 +237,24 @@ class SqliteCatalog:
                 self._roll_back(connection)
             return False
 
-    def _roll_back(self, connection: sqlite3.Connection) -> None:
+    def _check_journal(self, connection: library.sqlite3.Connection) -> None:
+        try:
+            require_safe_journal(connection, self._path)
+        except UnavailableError:
+            self._sessions.discard()  # The next connection sets the mode anew, if it can.
+            raise
+
+    def _roll_back(self, connection: library.sqlite3.Connection) -> None:
         try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        except sqlite3.Error:  # Closed already, or beyond use: the journal undoes it.
+        except library.sqlite3.Error:  # Closed already, or beyond use: the journal undoes it.
             self._sessions.discard()
 
-    def _commit(self, connection: sqlite3.Connection, new: Pointer) -> None:
+    def _commit(self, connection: library.sqlite3.Connection, new: Pointer) -> None:
         try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except library.sqlite3.Error as error:
             if primary_code(error) in _UNDONE:
                 raise  # Nothing has reached the file, or SQLite has taken it back.
             self._sessions.discard()  # The next one to open the file settles it from the journal.
@@ -243,7 +266,7 @@ class SqliteCatalog:
                 base_version=new.version - 1,
             ) from error
 
-    def _enter(self, connection: sqlite3.Connection, moves: Sequence[Move]) -> bool:
+    def _enter(self, connection: library.sqlite3.Connection, moves: Sequence[Move]) -> bool:
         last = moves[-1].new
         if not rows.is_tombstone(last):
             connection.execute(SQL.insert_table, rows.pointer_row(last, last.table_id))
@@ -251,7 +274,7 @@ class SqliteCatalog:
             self._record(connection, move)
         return True
 
-    def _leave(self, connection: sqlite3.Connection, move: Move) -> bool:
+    def _leave(self, connection: library.sqlite3.Connection, move: Move) -> bool:
         old = move.expected
         key = (old.name, old.table_id, old.version)
         if connection.execute(SQL.drop_table, key).rowcount != 1:
@@ -259,7 +282,7 @@ class SqliteCatalog:
         self._record(connection, move)
         return True
 
-    def _step(self, connection: sqlite3.Connection, move: Move) -> bool:
+    def _step(self, connection: library.sqlite3.Connection, move: Move) -> bool:
         old = move.expected
         values = (*rows.moved_row(move.new), old.name, old.table_id, old.version)
         if connection.execute(SQL.move_table, values).rowcount != 1:
@@ -267,7 +290,7 @@ class SqliteCatalog:
         self._record(connection, move)
         return True
 
-    def _record(self, connection: sqlite3.Connection, move: Move) -> None:
+    def _record(self, connection: library.sqlite3.Connection, move: Move) -> None:
         """Insert what lands beside the head."""
         new = move.new
         connection.execute(SQL.insert_commit, rows.pointer_row(new, new.table_id))
@@ -281,10 +304,21 @@ class SqliteCatalog:
                 SQL.insert_schema, (new.table_id, move.schema_id, new.version, schema)
             )
 
-    def _failed(self, error: sqlite3.Error) -> LakebedError:
-        if primary_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    def _failed(self, error: library.sqlite3.Error) -> LakebedError:
+        if primary_code(error) not in (library.sqlite3.SQLITE_BUSY, library.sqlite3.SQLITE_LOCKED):
             self._sessions.discard()
         return problem(error, self._path)
+
+
+@atexit.register
+def _close_all() -> None:
+    """Whoever forgot to close leaves one file too: the last one to close it empties the WAL."""
+    for catalog in list(_opened):
+        catalog.close()
+
+
+def _disconnect(connection: library.sqlite3.Connection) -> None:
+    connection.close()
 
 
 def _unfit(error: Exception) -> RequestError:

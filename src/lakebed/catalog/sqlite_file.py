@@ -1,9 +1,10 @@
 """The SQLite file: its tables, its settings, and the refusal of files that are not ours."""
 
 import os
-import sqlite3
+import stat
 from pathlib import Path
 
+from lakebed.catalog import sqlite_library as library
 from lakebed.catalog.rows import POINTER_COLUMNS
 from lakebed.errors import (
     BadMetadataError,
@@ -16,12 +17,15 @@ from lakebed.errors import (
 APPLICATION_ID = 0x4C6B4264  # "LkBd"
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 30_000
-WAL_SAFE_SINCE = (3, 51, 3)  # before it, two connections and a checkpoint could damage the file
-JOURNAL_MODE = "wal" if sqlite3.sqlite_version_info >= WAL_SAFE_SINCE else "persist"
-JOURNAL_SIZE_BYTES_KEPT = 1 << 20
 SYNCHRONOUS_FULL = 2
+WAL, ROLLBACK = "wal", "persist"
+# A WAL that is written over from its begin is cheaper to sync than one that grows: so it is brought
+# back into the database early, and the file keeps the length that it had until then.
+CHECKPOINT_PAGE_COUNT = 256
+JOURNAL_SIZE_BYTES_KEPT = 4 << 20
 
-_MAGIC = b"SQLite format 3\x00"
+_PAGE_SIZE_BYTES_MIN = 512
+
 _POINTER_DDL = """
   name          TEXT    NOT NULL,
   table_id      TEXT    NOT NULL,
@@ -97,12 +101,16 @@ assert all(f"\n  {column} " in _POINTER_DDL for column in POINTER_COLUMNS)
 
 
 def prepare_file(path: Path) -> None:
-    """Make an empty file that only its owner can read, or refuse one that is no database."""
+    """Make an empty file that only its owner can read, or refuse what cannot be a database.
+
+    One that is there is never opened here: closing it would drop the locks that SQLite holds on
+    it in this process. SQLite itself looks at the content.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        _check_magic(path)
+        _check_length(path)
         return
     except OSError as error:
         raise RequestError(
@@ -116,29 +124,33 @@ def prepare_file(path: Path) -> None:
         os.close(directory)
 
 
-def _check_magic(path: Path) -> None:
+def _check_length(path: Path) -> None:
     try:
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
+        info = path.stat()
     except OSError as error:
         raise RequestError(
             f"the catalog {path} cannot be opened: {error.strerror}", path=str(path)
         ) from error
-    if magic not in (b"", _MAGIC):
+    if not stat.S_ISREG(info.st_mode):
+        raise RequestError(f"the catalog {path} is not a file", path=str(path))
+    if 0 < info.st_size < _PAGE_SIZE_BYTES_MIN:  # SQLite would take it for an empty one.
         raise BadMetadataError(f"{path} is not an SQLite database", path=str(path))
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> library.sqlite3.Connection:
     """Open the file with the settings that commits stand on."""
     prepare_file(path)
-    connection = sqlite3.connect(
-        path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
-    )
+    try:
+        connection = library.sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+        )
+    except library.sqlite3.Error as error:
+        raise problem(error, path) from error
     sound = False
     try:
         _set_up(connection, path)
         sound = True
-    except sqlite3.Error as error:
+    except library.sqlite3.Error as error:
         raise problem(error, path) from error
     finally:
         if not sound:
@@ -146,17 +158,18 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _set_up(connection: sqlite3.Connection, path: Path) -> None:
+def _set_up(connection: library.sqlite3.Connection, path: Path) -> None:
     if not _is_ours(connection, path):
         _initialise(connection, path)
-    (mode,) = connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODE}").fetchone()
+    mode = _choose_journal(connection, path)
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS_FULL}")
     connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_BYTES_KEPT}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGE_COUNT}")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
     (busy_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
-    if (mode, synchronous, busy_ms) != (JOURNAL_MODE, SYNCHRONOUS_FULL, BUSY_TIMEOUT_MS):
+    if mode not in (WAL, ROLLBACK) or (synchronous, busy_ms) != (SYNCHRONOUS_FULL, BUSY_TIMEOUT_MS):
         raise UnavailableError(
             f"{path} did not take its settings: journal {mode}, synchronous {synchronous},"
             f" busy timeout {busy_ms} ms",
@@ -164,7 +177,54 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
+def _choose_journal(connection: library.sqlite3.Connection, path: Path) -> str:
+    """Set the best mode that this library can share; where WAL cannot be had, the other will do."""
+    if library.is_wal_safe(library.sqlite3):
+        try:
+            mode = _set_journal(connection, WAL)
+        except library.sqlite3.OperationalError as error:
+            if primary_code(error) not in _FORBIDDEN:
+                raise
+            mode = ""  # It may only be read, and can be read as it is.
+        return mode if mode == WAL else _set_journal(connection, ROLLBACK)
+    try:
+        return _set_journal(connection, ROLLBACK)
+    except library.sqlite3.OperationalError as error:
+        if primary_code(error) not in _BUSY or journal_mode(connection) != WAL:
+            raise
+        raise _unsafe_here(path) from error
+
+
+def _set_journal(connection: library.sqlite3.Connection, mode: str) -> str:
+    return str(connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()[0])
+
+
+def journal_mode(connection: library.sqlite3.Connection) -> str:
+    """The mode of the file; inside a transaction it cannot change."""
+    return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+
+
+def require_safe_journal(connection: library.sqlite3.Connection, path: Path) -> None:
+    """Inside a transaction: refuse to write a WAL with a library that cannot share one.
+
+    A process with a newer library may have changed the mode since we opened the file, which this
+    library would go along with in silence.
+    """
+    if not library.is_wal_safe(library.sqlite3) and journal_mode(connection) == WAL:
+        raise _unsafe_here(path)
+
+
+def _unsafe_here(path: Path) -> UnavailableError:
+    needed = ".".join(map(str, library.WAL_SAFE_SINCE))
+    return UnavailableError(
+        f"the catalog {path} is in use by a process with a newer SQLite, in a mode that this"
+        f" one's SQLite {library.sqlite3.sqlite_version} cannot share safely (it needs {needed})",
+        hint="Nothing was changed. Install pysqlite3 here, or end the other process first",
+        path=str(path),
+    )
+
+
+def _is_ours(connection: library.sqlite3.Connection, path: Path) -> bool:
     """True: it has our tables; False: it is empty."""
     row = connection.execute(
         "SELECT (SELECT application_id FROM pragma_application_id),"
@@ -188,9 +248,9 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     return True
 
 
-def _initialise(connection: sqlite3.Connection, path: Path) -> None:
+def _initialise(connection: library.sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA auto_vacuum = NONE")
-    connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODE}")
+    _choose_journal(connection, path)
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS_FULL}")
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -203,29 +263,41 @@ def _initialise(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute("ROLLBACK")
 
 
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
-_AWAY = (
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_INTERRUPT,
+_BUSY = (
+    library.sqlite3.SQLITE_BUSY,
+    library.sqlite3.SQLITE_LOCKED,
+    library.sqlite3.SQLITE_PROTOCOL,
 )
-_FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA)
+_AWAY = (
+    library.sqlite3.SQLITE_IOERR,
+    library.sqlite3.SQLITE_CANTOPEN,
+    library.sqlite3.SQLITE_NOMEM,
+    library.sqlite3.SQLITE_INTERRUPT,
+)
+_FORBIDDEN = (
+    library.sqlite3.SQLITE_READONLY,
+    library.sqlite3.SQLITE_PERM,
+    library.sqlite3.SQLITE_AUTH,
+)
+_DAMAGED = (
+    library.sqlite3.SQLITE_CORRUPT,
+    library.sqlite3.SQLITE_NOTADB,
+    library.sqlite3.SQLITE_SCHEMA,
+)
 
 
-def primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: library.sqlite3.Error) -> int:
     """The error's class without its detail; 0 when SQLite itself did not speak."""
     return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 
-def problem(error: sqlite3.Error, path: Path) -> LakebedError:
+def problem(error: library.sqlite3.Error, path: Path) -> LakebedError:
     """What an SQLite error means to a caller, given that nothing was changed."""
     code, name = primary_code(error), getattr(error, "sqlite_errorname", type(error).__name__)
     where = {"path": str(path), "sqlite": name}
     if code in _BUSY:
         return UnavailableError(f"the catalog {path} is busy ({name})", **where)
-    if code == sqlite3.SQLITE_FULL:
+    if code == library.sqlite3.SQLITE_FULL:
         return UnavailableError(
             f"there is no room for the catalog {path} ({name})",
             hint="Free some space and try again",
@@ -237,6 +309,11 @@ def problem(error: sqlite3.Error, path: Path) -> LakebedError:
         return RequestError(f"the catalog {path} may not be written ({name})", **where)
     if code in _DAMAGED:
         return BadMetadataError(f"the catalog {path} is damaged ({name}: {error})", **where)
-    if code in (0, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE):
+    if code in (
+        0,
+        library.sqlite3.SQLITE_TOOBIG,
+        library.sqlite3.SQLITE_MISMATCH,
+        library.sqlite3.SQLITE_RANGE,
+    ):
         return RequestError(f"the catalog {path} cannot take this: {error}", **where)
     return BadMetadataError(f"the catalog {path} does not work ({name}: {error})", **where)
