@@ -22,6 +22,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
 def plant(shell: Shell) -> Shell:
     """The same with `plant.readings`: version 1 has four rows on two days."""
     shell.write("rows.csv", shell.ROWS)
+    shell.write("pipeline.toml", shell.PIPELINE)
     shell.ok("init", "plant.readings", "--like", "rows.csv", "--partition-by", "day(ts)")
     shell.ok("append", "plant.readings", "rows.csv")
     return shell

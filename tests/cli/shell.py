@@ -20,6 +20,18 @@ class Shell:
         "2026-01-02T12:00:00Z,,\n"
     )
 
+    PIPELINE = (
+        'name = "readings"\n'
+        'checkpoint = "checkpoint"\n'
+        "[source]\n"
+        'kind = "files"\n'
+        'path = "incoming"\n'
+        'format = "csv"\n'
+        'schema = "ts timestamptz, sensor string, value double"\n'
+        "[[sink]]\n"
+        'table = "plant.readings"\n'
+    )
+
     def __init__(self, place: Path) -> None:
         self.place = place
 

@@ -20,6 +20,7 @@ READING = {
     "inspect-manifest": ("inspect-manifest", T),
     "doctor": ("doctor", "table", T),
     "resolve": ("resolve", "0" * 32),
+    "run": ("run", "pipeline.toml", "--check"),
     "config": ("config", "show"),
     "version": ("version",),
 }
@@ -35,7 +36,7 @@ CHANGING = {
     "catalog": ("catalog", "rebuild"),
 }
 EVERY = READING | CHANGING
-NEEDS_NO_CATALOG = ("config", "version", "init")
+NEEDS_NO_CATALOG = ("config", "version", "init", "run")
 HOSTILE = (
     "\x1b[2J\x1b]0;owned\x07",
     "a\nerror: forged",

@@ -20,6 +20,7 @@ COMMANDS = {
     "append": Lazy("lakebed.cli.append:append", "Append the rows of files.", _WRITE),
     "delete": Lazy("lakebed.cli.delete:delete", "Remove the rows that match.", _WRITE),
     "commit": Lazy("lakebed.cli.commit:commit", "Adopt Parquet files named on stdin.", _WRITE),
+    "run": Lazy("lakebed.cli.run:run", "Run a pipeline on Spark.", _WRITE),
     "tag": Lazy("lakebed.cli.tag:tag", "Name a version, or list the names.", _WRITE),
     "rollback": Lazy("lakebed.cli.rollback:rollback", "Go back to an earlier version.", _WRITE),
     "resolve": Lazy("lakebed.cli.resolve:resolve", "Tell what became of a commit.", _WRITE),

@@ -44,7 +44,7 @@ def _lines(flow: Flow) -> Iterator[str]:
     if flow.warehouse:
         yield f"warehouse = {_text(flow.warehouse)}"
     for source in flow.sources:
-        yield from ("", "[[source]]", f"kind = {_text(_kind(source))}")
+        yield from ("", "[[source]]", f"kind = {_text(kind_of(source))}")
         yield from _keys(source)
     for transform in flow.transforms:
         yield from ("", "[[transform]]", *_keys(transform))
@@ -57,7 +57,8 @@ def _lines(flow: Flow) -> Iterator[str]:
         yield from _pairs({key.removeprefix("spark."): v for key, v in flow.engine.items()})
 
 
-def _kind(source: Source) -> str:
+def kind_of(source: Source) -> str:
+    """The word for a source in TOML."""
     return _KINDS[type(source)]
 
 
