@@ -298,14 +298,15 @@ class Table:
             head, files, tuple(removed), None, adopts=verify, data_change=data_change
         )
 
-    def stage(self, incoming: Any = None, *, evolve: bool = True) -> Staging:
+    def stage(
+        self, incoming: Any = None, *, evolve: bool = True, at: Point | None = None
+    ) -> Staging:
         """Begin a write by an engine that makes the files itself; see `table.staging`.
 
-        Args:
-            incoming: the Arrow schema of the rows; the table's own if None.
-            evolve: whether columns that the table lacks are added to it with the commit.
+        `incoming` is the Arrow schema of the rows, the table's own if None. With `evolve`, the
+        commit adds columns that the table lacks. `at` pins it to a version other than the newest.
         """
-        return stage(self.head(), self.files, self._services, incoming, evolve=evolve)
+        return stage(self._at(at), self.files, self._services, incoming, evolve=evolve)
 
     def committed(self, token: tuple[str, int] | None) -> Commit | None:
         """The commit that this token made, if it made one."""
