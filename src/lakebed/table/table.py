@@ -303,8 +303,7 @@ class Table:
     ) -> Staging:
         """Begin a write by an engine that makes the files itself; see `table.staging`.
 
-        `incoming` is the Arrow schema of the rows, the table's own if None. With `evolve`, the
-        commit adds columns that the table lacks. `at` pins it to a version other than the newest.
+        `incoming` is the rows' Arrow schema, the table's own if None; `at` is the version to pin.
         """
         return stage(self._at(at), self.files, self._services, incoming, evolve=evolve)
 
