@@ -13,7 +13,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakebed.clock import Clock, SystemClock
@@ -21,10 +21,9 @@ from lakebed.commit.change import Commit
 from lakebed.errors import LakebedError, NotFoundError, RequestError
 from lakebed.flow.flow import PREVIOUS, Flow, Sink, TriggerKind
 from lakebed.spark.pipeline_gate import Gate
-from lakebed.spark.pipeline_sources import batch_limit, catalog_of, first_line, source_frame
+from lakebed.spark.pipeline_sources import batch_limit, catalog_of, cause, source_frame
 from lakebed.spark.progress import Meter, Observer, Report, Unwatched
 from lakebed.spark.schema import to_arrow
-from lakebed.spark.session import register
 from lakebed.spark.session import session as start_session
 from lakebed.table.catalog import Catalog
 from lakebed.table.connect import connect
@@ -107,7 +106,7 @@ def _frames(spark: "SparkSession", flow: Flow) -> dict[str, "DataFrame"]:
             keep(step.name, spark.sql(query))
         except _spark_errors() as error:
             raise RequestError(
-                f"the SQL of {step.name!r}: {first_line(error)}",
+                f"the SQL of {step.name!r}: {cause(error)}",
                 hint=f"It can use: {', '.join(frames)}, and {PREVIOUS} for the step before it",
                 step=step.name,
             ) from error
@@ -143,7 +142,16 @@ def _writer(
         table = catalogs[place].create_table(sink.table, columns, partition_by=sink.partition_by)
     table.stage(columns, evolve=sink.merge_schema)  # Tells now what the first batch would.
     app = f"{flow.name}/{step}"
-    return foreach_batch(table, app_id=app, merge_schema=sink.merge_schema)
+    sink_batch = foreach_batch(table, app_id=app, merge_schema=sink.merge_schema)
+
+    def write(rows: "DataFrame", batch_id: int) -> Commit:
+        before = table.version
+        sink_batch(rows, batch_id)
+        commit = table.committed((app, batch_id))
+        assert commit is not None, "a batch that was written has left its token"
+        return replace(commit, repeated=commit.version <= before)
+
+    return write
 
 
 def _nullable(columns: Any) -> Any:
@@ -166,7 +174,7 @@ class _Stream:
     writers: tuple[BatchWriter, ...]
     meter: Meter
     query: "StreamingQuery | None" = None
-    failure: LakebedError | None = None
+    failure: BaseException | None = None
     reported: int = field(default=-1)
 
     def start(self, flow: Flow) -> None:
@@ -186,13 +194,14 @@ class _Stream:
         """Called by Spark for each batch, on a thread of its own."""
         self.gate.enter(frame, batch_id)
         several = len(self.writers) > 1
+        known_errors: tuple[type[BaseException], ...] = (LakebedError, *_spark_errors())
         try:
             if several:
                 frame.persist()  # else each table would compute the rows anew
             for write in self.writers:
                 self.meter.committed(write(frame, batch_id))
             self.gate.leave(batch_id)
-        except LakebedError as error:
+        except known_errors as error:
             self.failure = error  # Spark would make text of it.
             raise
         finally:
@@ -229,10 +238,10 @@ class _Stream:
         error = self.query.exception()
         if error is None or (self.gate.is_held and self.failure is None):
             return
-        if self.failure is not None:
+        if isinstance(self.failure, LakebedError):
             raise self.failure
         raise RequestError(
-            f"the stream of {self.step!r} failed: {_cause(error)}",
+            f"the stream of {self.step!r} failed: {cause(self.failure or error)}",
             hint="What was committed stays; correct it and run the pipeline again",
             step=self.step,
         ) from error
@@ -374,7 +383,7 @@ def _own_session(spark: "SparkSession") -> "SparkSession":
     for key, value in spark.conf.getAll.items():
         if spark.conf.isModifiable(key):
             own.conf.set(key, value)
-    return register(own)
+    return own
 
 
 def _spark_errors() -> tuple[type[BaseException], ...]:
@@ -389,12 +398,7 @@ def _told_plainly() -> Iterator[None]:
     try:
         yield
     except _spark_errors() as error:
-        raise RequestError(f"Spark refuses the pipeline: {_cause(error)}") from error
-
-
-def _cause(error: BaseException) -> str:
-    """The line that says most: the last cause of what Spark tells in many."""
-    return first_line(error)
+        raise RequestError(f"Spark refuses the pipeline: {cause(error)}") from error
 
 
 __all__ = ["run"]

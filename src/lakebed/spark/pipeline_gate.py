@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _WAIT_MS_MAX = 600_000
+_SPARK_KNOWS = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling sleep.\n"
+    ": java.lang.InterruptedException"
+)
 
 
 class Gate:
@@ -55,10 +59,7 @@ class Gate:
             self.is_held = self._closed or self.has_reached_limit
             self._inside = not self.is_held
         if self.is_held:
-            # In the JVM and on the stream's own thread, so that Spark's interrupt ends it and Spark
-            # knows the error for its own.
-            _jvm_sleep(frame, _WAIT_MS_MAX)
-            raise RequestError("the pipeline was asked to stop, and nobody stopped it")
+            _wait_for_interrupt(frame)
 
     def leave(self, batch_id: int) -> None:
         """The batch is in all its tables."""
@@ -67,7 +68,19 @@ class Gate:
             self._last_done = batch_id
 
 
-def _jvm_sleep(frame: "DataFrame", duration_ms: int) -> None:
+class _InterruptedError(RuntimeError):
+    """The stream was stopped while a batch waited; its text is one that Spark takes for that."""
+
+
+def _wait_for_interrupt(frame: "DataFrame") -> None:
+    """Wait in the JVM, on the stream's own thread, where Spark's interrupt arrives."""
+    from py4j.protocol import Py4JJavaError
+
     jvm = frame.sparkSession.sparkContext._jvm
     assert jvm is not None, "a session has a JVM"
-    jvm.java.lang.Thread.sleep(duration_ms)
+    try:
+        jvm.java.lang.Thread.sleep(_WAIT_MS_MAX)
+    except Py4JJavaError:
+        # Spark looks for these words with a pattern that runs out of stack on py4j's own text.
+        raise _InterruptedError(_SPARK_KNOWS) from None
+    raise RequestError("the pipeline was asked to stop, and nobody stopped it")

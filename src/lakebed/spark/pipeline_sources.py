@@ -1,6 +1,7 @@
 """The sources of a flow as frames of Spark, nearly all of them streaming."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ _FORMAT_OPTIONS = {
     FileFormat.JSON: _STRICT,
     FileFormat.PARQUET: {},
 }
+_ERROR_CLASS = re.compile(r"\[[A-Z][A-Z0-9_.]{3,}\] [^\n]+")
 _KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
@@ -107,7 +109,7 @@ def _learned(spark: "SparkSession", flow: Flow, source: FileSource) -> "StructTy
         found = spark.read.format(source.format.value).options(**options).load(place).schema
     except AnalysisException as error:
         raise RequestError(
-            f"the columns of {place} cannot be learned: {first_line(error)}",
+            f"the columns of {place} cannot be learned: {cause(error)}",
             hint=f'Put a file there, or name them: schema = "ts timestamptz, …" in [{source.name}]',
         ) from error
     if is_local:
@@ -242,10 +244,12 @@ def _reading_columns(plant: SensorSource) -> tuple[str, ...]:
     )
 
 
-def first_line(error: BaseException) -> str:
-    """What Spark says, without its error codes and without the plan and stack below it."""
-    text = str(error).strip().partition("\n")[0]
-    return text.partition(" SQLSTATE: ")[0].strip()
+def cause(error: BaseException) -> str:
+    """What Spark says in one line: the last cause it names, without codes, plan and stack."""
+    text = str(error).strip()
+    named = _ERROR_CLASS.findall(text)
+    line = named[-1] if named else text.partition("\n")[0]
+    return line.partition(" SQLSTATE: ")[0].strip()
 
 
-__all__ = ["batch_limit", "catalog_of", "first_line", "source_frame"]
+__all__ = ["batch_limit", "catalog_of", "cause", "source_frame"]

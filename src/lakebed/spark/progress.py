@@ -21,7 +21,8 @@ from lakebed.flow.flow import Flow
 class Progress:
     """One batch that is done, and the run's totals with it.
 
-    `lag_ms` is how long the batch took from looking for rows to their being visible. What still
+    `rows_in` is as Spark counts: rows that its reader left out by a filter of the SQL are not in
+    it. `lag_ms` is how long the batch took from looking for rows to their being visible. What still
     waits in the source is known of files and of Kafka only. `late_rows` were dropped because
     they were later than the watermark allows.
     """
