@@ -1,0 +1,79 @@
+"""A frame into data files, by the way that suits it.
+
+driver      small frames: rows come here as Arrow, our writer makes the files
+native      the JVM makes the files
+workers     our writer in Python workers, where the JVM cannot reach the storage or has no
+            type for a column
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from lakebed.errors import LakebedError, RequestError
+from lakebed.format.datafile import DataFile
+from lakebed.spark.failures import spark_failures
+from lakebed.spark.incoming import native_obstacle
+from lakebed.spark.native_write import CODECS, native_files
+from lakebed.spark.places import is_memory, jvm_place
+from lakebed.spark.sizes import is_small
+from lakebed.spark.worker_write import driver_files, worker_files
+from lakebed.table.services import Place
+from lakebed.table.staging import Staging
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TOO_LARGE = "spark.driver.maxResultSize"
+
+
+def stored(frame: "DataFrame", staging: Staging, via: str | None = None) -> tuple[DataFile, ...]:
+    """Write the rows of a frame, whose columns are the table's by name; they are in no version."""
+    rows = collected(frame, staging.place, via)
+    if rows is not None:
+        return driver_files(rows, staging)
+    return executor_files(frame, staging)
+
+
+def executor_files(frame: "DataFrame", staging: Staging) -> tuple[DataFile, ...]:
+    """Have the executors write the rows."""
+    place = jvm_place(frame.sparkSession, staging.place)
+    can_encode = staging.options.compression in CODECS
+    if place is not None and can_encode and native_obstacle(frame, staging.schema) is None:
+        return native_files(frame, staging, place)
+    return worker_files(frame, staging)
+
+
+def collected(frame: "DataFrame", place: Place, via: str | None) -> Any:
+    """The rows as an Arrow table if they shall go over the driver; None if not."""
+    if is_memory(place):
+        if via == "executors":
+            raise RequestError(
+                "a table in memory is in this process only", hint='Write it with via="driver"'
+            )
+        via = "driver"
+    if via == "executors" or (via is None and not _is_small(frame)):
+        return None
+    try:
+        with spark_failures("the write"):
+            return frame.toArrow()
+    except RequestError as error:
+        # Spark's estimate was far too low; it has stopped before the driver ran out of memory.
+        if via is None and _TOO_LARGE in str(error.fields.get("spark", "")):
+            return None
+        raise
+
+
+def discard(files: Iterable[DataFile], staging: Staging) -> None:
+    """Remove files of a write that will not be committed, and was not handed to a commit."""
+    with suppress(LakebedError):  # They cost room, and nothing else.
+        for file in files:
+            staging.files.store.delete(file.path)
+
+
+def _is_small(frame: "DataFrame") -> bool:
+    with spark_failures("the write"):
+        return is_small(frame)
+
+
+__all__ = ["collected", "discard", "executor_files", "stored"]
