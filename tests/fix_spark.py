@@ -2,12 +2,11 @@
 
 import warnings
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
 
-from lakebed.spark import session as sessions
+from lakebed.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +31,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     with warnings.catch_warnings():
         # pyspark warns at its import that it does not know pandas 3 yet.
         warnings.simplefilter("ignore")
-        if find_spec("lakebed.spark.source") is None:  # until it is written
-            sessions.register = lambda spark: spark  # type: ignore[assignment]
-        started = sessions.session("local[2]", **settings)
+        started = session("local[2]", **settings)
     yield started
     started.stop()

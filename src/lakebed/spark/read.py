@@ -22,6 +22,7 @@ from lakebed.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _VIAS = ("native", "workers", "driver")
 
@@ -69,7 +70,7 @@ def frame_of_scan(
     way = _way(scan, via, place)
     files = [] if scan.limit == 0 else scan.plan.readable_files(scan.limit)
     if not files:
-        return spark.createDataFrame([], schema).select("*")
+        return empty_frame(spark, schema)
     if way == "driver":
         return _over_driver(spark, scan, nanoseconds)
     if way == "workers":
@@ -78,6 +79,15 @@ def frame_of_scan(
         assert place is not None, "decided by _way"
         frame = native_frame(spark, scan, files, place, nanoseconds)
     return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def empty_frame(spark: "SparkSession", schema: "StructType") -> "DataFrame":
+    """A frame without rows; Spark's own way to one starts a Python worker each time it is read."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    nulls = [F.lit(None).cast(field.dataType) for field in schema.fields]
+    frame = spark.range(0).where(F.lit(False)).select(*nulls)  # noqa: FBT003
+    return frame.toDF(*schema.names) if schema.names else frame
 
 
 def _way(scan: Scan, via: str | None, place: JvmPlace | None) -> str:
@@ -108,4 +118,4 @@ def _over_driver(spark: "SparkSession", scan: Scan, nanoseconds: str) -> "DataFr
     return spark.createDataFrame(as_frame_rows(rows, target), schema).select("*")
 
 
-__all__ = ["frame_of_scan", "read"]
+__all__ = ["empty_frame", "frame_of_scan", "read"]
