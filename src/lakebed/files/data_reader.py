@@ -15,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from lakebed.errors import BadDataFileError, RequestError, StorageError
@@ -192,6 +191,9 @@ class _Run:
             )
 
     def _fragments(self, filesystem: Any, prefix: str) -> list[Any]:
+        # Its import brings pandas along: half a second that only those pay who read rows.
+        import pyarrow.dataset as ds
+
         options = ds.ParquetFragmentScanOptions(pre_buffer=True, page_checksum_verification=True)
         self._format = ds.ParquetFileFormat(default_fragment_scan_options=options)
         return [
@@ -206,6 +208,8 @@ class _Run:
             for name in request.fetched.names
             if (field_id := request.schema.by_name[name].id) in self._names
         ]
+        import pyarrow.dataset as ds
+
         dataset = ds.FileSystemDataset(fragments, pa.schema(fields), self._format, filesystem)
         return dataset.scanner(
             columns={str(place): pc.field(field.name) for place, field in enumerate(fields)},

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from lakebed.errors import RequestError, SchemaMismatchError
 from lakebed.files.arrow_schema import INFERRED, differences, to_arrow_schema, type_name
@@ -64,10 +63,8 @@ def _open_foreign(data: Any) -> _Batches | None:
         return _of_table(_of_pandas(data))
     if home == "polars" and hasattr(data, "collect"):
         data = data.collect()
-    if isinstance(data, ds.Dataset):
-        data = data.scanner()
-    if isinstance(data, ds.Scanner):
-        data = data.to_reader()
+    if home == "pyarrow":
+        data = _of_dataset(data)
     if hasattr(data, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(data)
         return reader.schema, _guarded(reader)
@@ -75,6 +72,16 @@ def _open_foreign(data: Any) -> _Batches | None:
         batch = pa.record_batch(data)
         return batch.schema, iter((batch,))
     return None
+
+
+def _of_dataset(data: Any) -> Any:
+    """A reader of a dataset or scanner; anything else as it is."""
+    # Its import brings pandas along, which costs half a second that nobody else wants to wait.
+    import pyarrow.dataset as ds
+
+    if isinstance(data, ds.Dataset):
+        data = data.scanner()
+    return data.to_reader() if isinstance(data, ds.Scanner) else data
 
 
 def _of_table(table: Any) -> _Batches:
