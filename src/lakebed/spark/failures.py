@@ -5,13 +5,18 @@ somebody's function, a value that does not fit, a disk that is full. The whole a
 `fields["spark"]`.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 from lakebed.errors import LakebedError, RequestError
 
+_PAGE_LOGGER = "DataFrameQueryContextLogger"
+_QUIET: ContextVar[bool] = ContextVar("lakebed_spark_quiet", default=False)
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
 _NOTHING_CHANGED = "Nothing was changed"
@@ -25,6 +30,8 @@ def spark_failures(doing: str, hint: str = _NOTHING_CHANGED) -> Iterator[None]:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
+    _hush()
+    quiet = _QUIET.set(True)
     try:
         yield
     except LakebedError:
@@ -35,6 +42,14 @@ def spark_failures(doing: str, hint: str = _NOTHING_CHANGED) -> Iterator[None]:
             hint=hint,
             spark=str(error)[:_ACCOUNT_LENGTH_MAX],
         ) from None
+    finally:
+        _QUIET.reset(quiet)
+
+
+@lru_cache(maxsize=1)
+def _hush() -> None:
+    """Keep pyspark from logging the page of Java while an error is being turned into ours."""
+    logging.getLogger(_PAGE_LOGGER).addFilter(lambda _: not _QUIET.get())
 
 
 def reason(error: BaseException) -> str:

@@ -32,7 +32,7 @@ from lakebed.spark.schema import to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _DAY_US = 86_400_000_000
@@ -67,6 +67,35 @@ def named_as(frame: "DataFrame", schema: Schema) -> "DataFrame":
     if names == frame.columns:
         return frame
     return frame.select(*kept).toDF(*names)
+
+
+def with_open_parts(frame: "DataFrame") -> "DataFrame":
+    """The frame with nested parts that may be null.
+
+    Arrow refuses a required part of a value that is null itself, which Spark has no fear of.
+    """
+    fields = frame.schema.fields
+    wanted = [_open_parts(field.dataType) for field in fields]
+    if all(field.dataType == kind for field, kind in zip(fields, wanted, strict=True)):
+        return frame
+    columns = [
+        quoted(field.name).cast(kind).alias(field.name)
+        for field, kind in zip(fields, wanted, strict=True)
+    ]
+    return frame.select(*columns)
+
+
+def _open_parts(kind: "DataType") -> "DataType":
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    match kind:
+        case StructType():
+            return StructType([StructField(f.name, _open_parts(f.dataType)) for f in kind.fields])
+        case ArrayType():
+            return ArrayType(_open_parts(kind.elementType))
+        case MapType():
+            return MapType(_open_parts(kind.keyType), _open_parts(kind.valueType))
+    return kind
 
 
 def _check_names(names: list[str]) -> None:
@@ -114,9 +143,22 @@ def rows_seen_as(rows: Any, target: pa.Schema) -> Any:
     columns = []
     for place, field in enumerate(target):
         column = rows.column(place)
+        if pa.types.is_nested(column.type):
+            column = _settled(column)
         columns.append(column if column.type == field.type else _converted(column, field))
     make = pa.Table if isinstance(rows, pa.Table) else pa.RecordBatch
     return make.from_arrays(columns, schema=target)
+
+
+def _settled(column: Any) -> Any:
+    """A copy of a nested column, laid out by Arrow itself.
+
+    Spark's Java leaves offsets away where there are no values, as it may, and pyarrow 26 dies of
+    that when it is asked how large a map inside a list is.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_settled(chunk) for chunk in column.chunks], column.type)
+    return pa.concat_arrays([column, column.slice(0, 0)])
 
 
 def _converted(column: Any, field: pa.Field) -> Any:
@@ -240,4 +282,5 @@ __all__ = [
     "quoted",
     "rows_seen_as",
     "seen_as",
+    "with_open_parts",
 ]

@@ -20,7 +20,6 @@ from lakebed.files.data_writer import WriterOptions
 from lakebed.format.datafile import DataFile
 from lakebed.format.schema import Schema
 from lakebed.limits import DATA_FILE_ROW_COUNT_MAX
-from lakebed.spark.failures import spark_failures
 from lakebed.spark.partitioning import clustered, helpers_of, partitions_of, with_helpers
 from lakebed.spark.places import JvmPlace
 from lakebed.spark.schema import spark_schema
@@ -79,7 +78,7 @@ def native_files(frame: "DataFrame", staging: Staging, place: JvmPlace) -> tuple
     if names:
         writer = writer.partitionBy(*names)
     with _own_directory(staging):
-        with spark_failures("the write"), for_now(frame.sparkSession, settings):
+        with for_now(frame.sparkSession, settings):
             writer.parquet(place.uri(staging.directory))
         paths = _written(staging)
         known = partitions_of(paths, staging.files.store, helpers, staging.spec)

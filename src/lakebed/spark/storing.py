@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakebed.errors import LakebedError, RequestError
 from lakebed.format.datafile import DataFile
 from lakebed.spark.failures import spark_failures
-from lakebed.spark.incoming import native_obstacle
+from lakebed.spark.incoming import native_obstacle, with_open_parts
 from lakebed.spark.native_write import CODECS, native_files
 from lakebed.spark.places import is_memory, jvm_place
 from lakebed.spark.sizes import is_small
@@ -39,9 +39,10 @@ def executor_files(frame: "DataFrame", staging: Staging) -> tuple[DataFile, ...]
     """Have the executors write the rows."""
     place = jvm_place(frame.sparkSession, staging.place)
     can_encode = staging.options.compression in CODECS
-    if place is not None and can_encode and native_obstacle(frame, staging.schema) is None:
-        return native_files(frame, staging, place)
-    return worker_files(frame, staging)
+    with spark_failures("the write"):
+        if place is not None and can_encode and native_obstacle(frame, staging.schema) is None:
+            return native_files(frame, staging, place)
+        return worker_files(frame, staging)
 
 
 def collected(frame: "DataFrame", place: Place, via: str | None) -> Any:
@@ -56,7 +57,7 @@ def collected(frame: "DataFrame", place: Place, via: str | None) -> Any:
         return None
     try:
         with spark_failures("the write"):
-            return frame.toArrow()
+            return with_open_parts(frame).toArrow()
     except RequestError as error:
         # Spark's estimate was far too low; it has stopped before the driver ran out of memory.
         if via is None and _TOO_LARGE in str(error.fields.get("spark", "")):

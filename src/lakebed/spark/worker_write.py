@@ -17,8 +17,7 @@ import pyarrow as pa
 from lakebed.errors import LakebedError
 from lakebed.format.datafile import DataFile
 from lakebed.format.schema import Schema
-from lakebed.spark.failures import spark_failures
-from lakebed.spark.incoming import rows_seen_as, seen_as
+from lakebed.spark.incoming import quoted, rows_seen_as, seen_as
 from lakebed.spark.partitioning import clustered, helpers_of, with_helpers
 from lakebed.spark.settings import for_now
 from lakebed.table.staging import Staging
@@ -39,12 +38,14 @@ def worker_files(frame: "DataFrame", staging: Staging) -> tuple[DataFile, ...]:
         SchemaMismatchError: a value does not fit.
     """
     rows = _reduced(frame, staging.schema)
-    helpers = helpers_of(staging.schema, staging.spec)
+    # A column that is missing is null in each row: nothing to bring together.
+    known = helpers_of(staging.schema, staging.spec)
+    helpers = [helper for helper in known if helper.source_name in rows.columns]
     if helpers:
         names = [helper.name for helper in helpers]
         rows = clustered(with_helpers(rows, helpers), names).drop(*names)
     answers = rows.mapInArrow(_writer(staging.write_task()), _RESULT)
-    with spark_failures("the write"), for_now(frame.sparkSession, _BATCH_SETTINGS):
+    with for_now(frame.sparkSession, _BATCH_SETTINGS):
         found = answers.collect()
     files: list[DataFile] = []
     for row in found:
@@ -69,8 +70,6 @@ def arrow_rows(rows: Any, schema: Schema) -> Any:
 
 def _reduced(frame: "DataFrame", schema: Schema) -> "DataFrame":
     """The frame's columns that the table has."""
-    from lakebed.spark.incoming import quoted
-
     names = [name for name in frame.columns if name in schema.by_name]
     return frame if names == frame.columns else frame.select(*(quoted(name) for name in names))
 
