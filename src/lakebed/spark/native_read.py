@@ -9,7 +9,7 @@ of the user's is ever parsed by Spark. Each scan names its files and its schema:
 looked at beforehand, and no list of files can be out of date.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, reduce
 from threading import Lock
@@ -23,6 +23,7 @@ from lakebed.spark.places import JvmPlace, is_connect
 from lakebed.spark.predicate import spark_predicate
 from lakebed.spark.schema import is_cut, stored_type
 from lakebed.spark.worker_read import worker_frame
+from lakebed.storage.store import Store
 from lakebed.table.scan import Scan
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Inside = tuple[tuple[int, str, Type], ...]  # field id, name and type of columns in a file
 
 # What a session may be set to, our reads are not: a lost file is an error, and dates are dates.
-_READER_OPTIONS = {
+READER_OPTIONS = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
@@ -82,11 +83,11 @@ class _NativeRead:
 
     def frame(self, files: Sequence[DataFile]) -> "DataFrame":
         if self._place.is_local:
-            self._check_files(files)
+            check_files(self._scan.files.store, files)
         hidden: list[DataFile] = []
         groups: dict[Inside, list[DataFile]] = {}
         for file in files:
-            if file.path.rpartition("/")[2].startswith(_HIDDEN):
+            if is_hidden(file):
                 hidden.append(file)
             else:
                 groups.setdefault(self._inside(file.schema_id), []).append(file)
@@ -94,18 +95,6 @@ class _NativeRead:
         if hidden:
             frames.append(worker_frame(self._spark, self._scan, hidden, self._nanoseconds))
         return reduce(lambda one, other: one.union(other), frames)
-
-    def _check_files(self, files: Sequence[DataFile]) -> None:
-        """Look at each file as our own reader does: Spark minds neither lengths nor links."""
-        store = self._scan.files.store
-        for file in files:
-            size_bytes = store.size(file.path)
-            if size_bytes != file.size_bytes:
-                raise BadDataFileError(
-                    f"{file.path} has {size_bytes} bytes where the manifest says {file.size_bytes}",
-                    hint="Restore the file from a copy",
-                    path=file.path,
-                )
 
     def _inside(self, schema_id: int) -> Inside:
         if schema_id not in self._insides:
@@ -143,6 +132,26 @@ class _NativeRead:
             paths = part.table.column("path").to_numpy()
             found.update(paths[part.certain].tolist())
         return found
+
+
+# ------------------------------------------------------------------------------------- files
+
+
+def is_hidden(file: DataFile) -> bool:
+    """Whether Spark passes over a file because of its name."""
+    return file.path.rpartition("/")[2].startswith(_HIDDEN)
+
+
+def check_files(store: Store, files: Iterable[DataFile]) -> None:
+    """Look at each file as our own reader does: Spark minds neither lengths nor links."""
+    for file in files:
+        size_bytes = store.size(file.path)
+        if size_bytes != file.size_bytes:
+            raise BadDataFileError(
+                f"{file.path} has {size_bytes} bytes where the manifest says {file.size_bytes}",
+                hint="Restore the file from a copy",
+                path=file.path,
+            )
 
 
 # ----------------------------------------------------------------------------------- columns
@@ -194,9 +203,9 @@ def _parquet(
 ) -> "DataFrame":
     from pyspark.errors import AnalysisException
 
-    reader = spark.read.options(**_READER_OPTIONS).options(**place.options).schema(schema)
+    reader = spark.read.options(**READER_OPTIONS).options(**place.options).schema(schema)
     try:
-        with _quick_listing(spark, len(uris), is_local=place.is_local):
+        with quick_listing(spark, len(uris), is_local=place.is_local):
             return reader.parquet(*uris)
     except AnalysisException as error:
         raise StorageError(
@@ -206,7 +215,7 @@ def _parquet(
 
 
 @contextmanager
-def _quick_listing(spark: "SparkSession", count: int, *, is_local: bool) -> Iterator[None]:
+def quick_listing(spark: "SparkSession", count: int, *, is_local: bool) -> Iterator[None]:
     """Have Spark look at many files in few tasks.
 
     It asks for each file's length, and above 32 files starts a job for that with up to 10,000
@@ -235,4 +244,4 @@ def _quick_listing(spark: "SparkSession", count: int, *, is_local: bool) -> Iter
                 spark.conf.set(name, old or "")
 
 
-__all__ = ["native_frame"]
+__all__ = ["READER_OPTIONS", "check_files", "is_hidden", "native_frame", "quick_listing"]
