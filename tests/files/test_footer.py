@@ -172,6 +172,14 @@ def test_field_ids_in_a_file_must_be_the_tables() -> None:
     ]
 
 
+def test_columns_that_differ_only_in_case_are_refused() -> None:
+    """Spark would read `C` where the table's `c` is missing in the file, and is null."""
+    long = column(Primitive(Kind.LONG))
+    problem = "column 'C' differs only in case from the table's 'c'"
+    assert refused(pa.table({"C": [1]}), long) == [problem]
+    assert refused(pa.table({"c": [1], "C": [1]}), long) == [problem]
+
+
 def test_two_columns_of_one_name_are_refused() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["c", "c"])
     assert "two of its columns have the same name" in refused(table, column(Primitive(Kind.LONG)))

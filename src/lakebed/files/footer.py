@@ -159,6 +159,7 @@ def _check_columns(path: str, schema: Schema, arrow: Any, layout: Layout) -> Non
         elif field.required and field.name not in arrow.names:
             problems.append(f"column {field.name!r} is required and missing")
     problems.extend(_renamed(schema, arrow))
+    problems.extend(_differing_in_case(schema, arrow))
     if not problems:
         problems = _null_problems(schema, arrow, layout)
     if problems:
@@ -182,6 +183,16 @@ def _renamed(schema: Schema, arrow: Any) -> list[str]:
         f"column {field.name!r} has the field id of the table's {same.name!r}"
         for field, same in ours
         if same is not None and same.name != field.name
+    ]
+
+
+def _differing_in_case(schema: Schema, arrow: Any) -> list[str]:
+    """Columns of the file that engines which mind no case would take for ours."""
+    ours = {field.name.casefold(): field.name for field in schema.fields}
+    return [
+        f"column {name!r} differs only in case from the table's {ours[name.casefold()]!r}"
+        for name in arrow.names
+        if ours.get(name.casefold(), name) != name
     ]
 
 
