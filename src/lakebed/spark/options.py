@@ -10,6 +10,7 @@ Spark brings names in small letters and never asks whether anybody knows them, s
 nobody reads is refused here: a misspelt `versionAsOf` would read the newest version.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -39,12 +40,20 @@ STREAM_READ = (
     "columns",
     "nanoseconds",
 )
-STREAM_WRITE = ("checkpointLocation", "txnAppId", "mergeSchema", "eventTime", "userMetadata")
+STREAM_WRITE = (
+    "checkpointLocation",
+    "txnAppId",
+    "mergeSchema",
+    "eventTime",
+    "userMetadata",
+    "partitionBy",
+)
 STORAGE = "storage."
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NS_PER_US = 1_000
 _CATALOGS_KEPT = 8
+_OUTSIDE_BRACKETS = re.compile(r",(?![^(]*\))")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +111,11 @@ class Given:
         return int(text)
 
     def names(self, name: str) -> list[str] | None:
-        """An option that lists columns: `ts, value`."""
+        """An option that lists columns, or transforms of them: `ts, bucket(4, sensor)`."""
         text = self.text(name)
-        return None if text is None else [part.strip() for part in text.split(",")]
+        if text is None:
+            return None
+        return [part.strip() for part in _OUTSIDE_BRACKETS.split(text)]
 
     def moment(self, name: str) -> datetime | None:
         """An option that is a time, in UTC unless it says otherwise."""

@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 
 
 class Written(WriterCommitMessage):
-    """What one task has stored."""
+    """What one task has stored, and under which columns."""
 
-    def __init__(self, files: tuple[DataFile, ...]) -> None:
+    def __init__(self, files: tuple[DataFile, ...], task: WriteTask) -> None:
         self.files = files
+        self.location = task.place.location
+        self.schema = task.schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,7 @@ class LakebedWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Called once for each attempt of a task, in a worker."""
-        return Written(self._plan.write(iterator))
+        return Written(self._plan.write(iterator), self._plan.task)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Called once, when every task has answered."""

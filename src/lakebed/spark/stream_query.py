@@ -111,7 +111,7 @@ def running_batch(spark: "SparkSession", batch_id: int) -> QueryBatch:
 
 def _execution_facts(spark: "SparkSession", query_id: str, batch_id: int) -> tuple[str, int | None]:
     """Offsets and watermark of the batch; Spark shows them to nobody but its own classes."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
@@ -152,7 +152,7 @@ def checkpoint_query_id(checkpoint: str) -> str:
 
 def _lines(checkpoint: str, name: str) -> list[str]:
     path = Path(checkpoint.removeprefix("file://").removeprefix("file:")) / name
-    if not path.is_absolute() or not path.is_file():
+    if not path.is_file():
         return []  # On storage of Hadoop's that Python does not see.
     return path.read_text(encoding="utf-8").splitlines()
 
