@@ -75,12 +75,13 @@ def forget_last_commit(tmp_path: Path) -> None:
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.parametrize("via", ["driver", "executors", None])
 def test_each_batch_is_one_commit_that_knows_its_query_and_batch(
-    spark: "SparkSession", table: Table, tmp_path: Path, arrivals: Any
+    spark: "SparkSession", table: Table, tmp_path: Path, arrivals: Any, via: str | None
 ) -> None:
     arrivals(0, 5)
     arrivals(5, 9)
-    run(stream(spark, tmp_path), foreach_batch(table), tmp_path)
+    run(stream(spark, tmp_path), foreach_batch(table, via=via), tmp_path)
     assert values(table) == list(range(9))
     assert table.version == 2
     noted = properties(table)
@@ -125,17 +126,19 @@ def test_a_batch_without_rows_is_recorded(
     assert "stream.event-time-max" not in properties(table)
 
 
+@pytest.mark.parametrize("via", ["driver", "executors"])
 def test_event_times_lateness_and_watermark_are_in_the_commit(
-    spark: "SparkSession", table: Table, tmp_path: Path, arrivals: Any
+    spark: "SparkSession", table: Table, tmp_path: Path, arrivals: Any, via: str
 ) -> None:
+    sink = foreach_batch(table, via=via)
     arrivals(100, 200)
-    run(stream(spark, tmp_path).withWatermark("ts", "5 seconds"), foreach_batch(table), tmp_path)
+    run(stream(spark, tmp_path).withWatermark("ts", "5 seconds"), sink, tmp_path)
     first = properties(table)
     assert first["stream.event-time-min"] == "1970-01-01T00:01:40Z"
     assert first["stream.event-time-max"] == "1970-01-01T00:03:19Z"
     assert "stream.lateness-ms-max" not in first, "there was nothing before it"
     arrivals(170, 300)
-    run(stream(spark, tmp_path).withWatermark("ts", "5 seconds"), foreach_batch(table), tmp_path)
+    run(stream(spark, tmp_path).withWatermark("ts", "5 seconds"), sink, tmp_path)
     second = properties(table)
     assert second["stream.lateness-ms-max"] == "29000"
     assert second["stream.watermark"] == "1970-01-01T00:03:14Z"
@@ -176,3 +179,5 @@ def test_the_sink_opens_its_table_again_in_another_process(table: Table) -> None
 def test_a_mode_that_streams_do_not_have_is_refused(table: Table) -> None:
     with pytest.raises(lakebed.RequestError, match="cannot be written in mode 'update'"):
         foreach_batch(table, mode="update")
+    with pytest.raises(lakebed.RequestError, match="via is 'drivers'"):
+        foreach_batch(table, via="drivers")

@@ -9,29 +9,48 @@
 Spark repeats a batch until it has noted its end, so a batch is written at least once; the token
 makes it at most once. A batch without rows is committed too: the table shows how far the stream
 has come.
+
+Nobody knows how large a batch is before it is computed. It is taken to be as large as the one
+before it: small ones come to the driver, where a commit is quickest, and large ones, like the
+first of a run, are written by the executors.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lakebed.commit.change import Commit
 from lakebed.errors import RequestError
+from lakebed.format.datafile import DataFile
+from lakebed.format.types import Field
 from lakebed.spark.event_time import (
+    Extent,
+    extent_of_files,
     extent_of_rows,
     newest_ns,
     time_field,
     time_properties,
     watermark_properties,
 )
-from lakebed.spark.incoming import incoming_columns, named_as, rows_seen_as
+from lakebed.spark.places import is_memory
+from lakebed.spark.source_commit import commit_files
+from lakebed.spark.storing import collected, executor_files
 from lakebed.spark.stream_query import QueryBatch, check_replay, running_batch
+from lakebed.spark.worker_write import arrow_rows
+from lakebed.spark.write import staged
+from lakebed.spark.write_options import WriteOptions
 from lakebed.table.connect import reconnect
 from lakebed.table.services import Connection
+from lakebed.table.staging import Staging
 from lakebed.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# Measured by lakebed.spark.sizes: beyond it the executors are quicker.
+DRIVER_ROW_COUNT_MAX = 100_000
+
 _MODES = ("append", "overwrite")
+_TOO_LARGE = "spark.driver.maxResultSize"  # in Spark's message when it stops to collect
 
 
 class BatchSink:
@@ -51,15 +70,18 @@ class BatchSink:
         merge_schema: bool,
         event_time: str | None,
         properties: Mapping[str, str],
+        via: str | None,
     ) -> None:
         self.app_id = app_id
         self._mode = mode
         self._merge_schema = merge_schema
         self._event_time = event_time
         self._properties = dict(properties)
+        self._via = via
         self._connection: Connection = table.connection
         self._name = table.name
         self._opened: Table | None = table
+        self._row_count: int | None = None  # of the batch before
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_opened": None}
@@ -81,20 +103,59 @@ class BatchSink:
         if done.repeated:
             check_replay(self.table, done, batch, token)
 
-    def _write(self, frame: "DataFrame", batch: QueryBatch, token: tuple[str, int]) -> Any:
-        schema = self.table.schema
-        frame = named_as(frame, schema)
-        columns = incoming_columns(frame, schema)
-        head = self.table.stage(columns, evolve=self._merge_schema).head
-        field = time_field(head, self._event_time)
-        rows = rows_seen_as(frame.toArrow(), columns)
+    def _write(self, frame: "DataFrame", batch: QueryBatch, token: tuple[str, int]) -> Commit:
+        rows, staging = staged(frame, self.table, merge_schema=self._merge_schema)
+        collected = self._collected(rows, staging)
+        if collected is None:
+            done = self._commit_files(executor_files(rows, staging), staging, batch, token)
+        else:
+            done = self._commit_rows(arrow_rows(collected, staging.schema), staging, batch, token)
+        self._row_count = done.added_rows
+        return done
+
+    def _collected(self, rows: "DataFrame", staging: Staging) -> Any:
+        """The rows as an Arrow table if they shall come to the driver; None if not."""
+        is_few = self._row_count is not None and self._row_count <= DRIVER_ROW_COUNT_MAX
+        via = self._via or ("driver" if is_few or is_memory(staging.place) else "executors")
+        try:
+            return collected(rows, staging.place, via)
+        except RequestError as error:
+            # Far more rows than in the batch before; Spark has stopped before memory ran out.
+            if self._via is None and _TOO_LARGE in str(error.fields.get("spark", "")):
+                return None
+            raise
+
+    def _commit_rows(
+        self, rows: Any, staging: Staging, batch: QueryBatch, token: tuple[str, int]
+    ) -> Commit:
+        field = time_field(staging.head, self._event_time)
+        extent = None if field is None else extent_of_rows(rows, field)
+        properties = self._noted(batch, staging, field, extent)
+        write = self.table.overwrite if self._mode == "overwrite" else self.table.append
+        return write(rows, token=token, properties=properties)
+
+    def _commit_files(
+        self,
+        files: tuple[DataFile, ...],
+        staging: Staging,
+        batch: QueryBatch,
+        token: tuple[str, int],
+    ) -> Commit:
+        field = time_field(staging.head, self._event_time)
+        extent = None if field is None else extent_of_files(files, field)
+        properties = self._noted(batch, staging, field, extent)
+        options = WriteOptions(mode=self._mode, txn=token, properties=properties)
+        return commit_files(files, staging, options)
+
+    def _noted(
+        self, batch: QueryBatch, staging: Staging, field: Field | None, extent: Extent | None
+    ) -> dict[str, str]:
+        """What the commit remembers of the batch."""
         properties = self._properties | batch.properties()
         properties |= watermark_properties(batch.watermark_ms)
         if field is not None:
-            properties |= time_properties(extent_of_rows(rows, field), newest_ns(head, field))
-        if self._mode == "overwrite":
-            return self.table.overwrite(rows, token=token, properties=properties)
-        return self.table.append(rows, token=token, properties=properties)
+            properties |= time_properties(extent, newest_ns(staging.head, field))
+        return properties
 
 
 def foreach_batch(
@@ -105,6 +166,7 @@ def foreach_batch(
     merge_schema: bool = False,
     event_time: str | None = None,
     properties: Mapping[str, str] | None = None,
+    via: str | None = None,
 ) -> BatchSink:
     """Make the function that writes a stream's batches to a table, each exactly once.
 
@@ -119,9 +181,11 @@ def foreach_batch(
         event_time: the column of event times, for the commit's summary; else the one whose day
             or hour splits the table, else the only column of timestamps.
         properties: texts that stay with each commit.
+        via: `"driver"` or `"executors"`, who writes the rows; the size of the batch before
+            decides if None.
 
     Raises:
-        RequestError: the mode is none of these.
+        RequestError: the mode or `via` is none of these.
     """
     if mode not in _MODES:
         raise RequestError(
@@ -135,6 +199,7 @@ def foreach_batch(
         merge_schema=merge_schema,
         event_time=event_time,
         properties=properties or {},
+        via=WriteOptions(via=via).via,
     )
 
 
