@@ -14,7 +14,7 @@ COMPILE := env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile pyprojec
 .SHELLFLAGS := -eu -c
 .DEFAULT_GOAL := help
 .SILENT:
-.PHONY: help setup setup-bench demo lint check test simulate mutants bench bench-commit bench-spark lock fmt clean
+.PHONY: help setup setup-bench demo demo-table lint check test simulate mutants bench bench-commit bench-spark lock fmt clean
 
 help: ## Show this list
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,8 +25,11 @@ setup: ## Make .venv from requirements.lock (at once if it is current)
 setup-bench:
 	$(PYTHON) scripts/bootstrap.py --bench
 
-demo: setup ## Show what Lakebed does, on this machine, in a minute
-	$(BIN)/python examples/demo.py
+demo: setup ## A plant streams through Spark into a table, is killed, goes on; with a report
+	$(BIN)/python examples/demo.py $(ARGS)
+
+demo-table: setup ## What a table does, without Spark, in a minute
+	$(BIN)/python examples/demo_table.py
 
 lint: setup ## ruff, formatting, mypy --strict, floors
 	$(BIN)/ruff check --quiet

@@ -1,163 +1,456 @@
-"""`make demo`: a plant of 1,000 sensors writes into one table, and what can go wrong does.
+"""`make demo`: a plant of 1,000 sensors streams into a table through Spark, and is killed half-way.
 
-Six chapters, real output: appends and their cost, four processes at once with one of them killed,
-the same batch sent twice, a query and its plan, time travel, and the files read without us.
+    python examples/demo.py [--short] [--keep] [--report FILE]
+
+The pipeline (examples/pipeline-plant.toml) runs as a process of its own. It is killed with SIGKILL
+and started again; then every reading is compared with what the simulated plant has sent. At the
+end there is one HTML page with pictures of it all. `--short`: 200 sensors, 4 minutes.
 """
 
+import argparse
 import json
-import multiprocessing
 import os
 import shutil
 import signal
-import statistics
+import subprocess
 import sys
 import tempfile
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import demo_report
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 import lakebed
+from lakebed.flow.flow import Flow
+from lakebed.flow.plant import arrivals
+from lakebed.flow.sources import SensorSource
+from lakebed.flow.toml import parse_flow
+from lakebed.flow.toml_text import flow_text
+from lakebed.format.snapshot import Operation
 
-ROWS = 10_000
-APPENDS = 60
-WRITERS = 4
-BATCHES_PER_WRITER = 10
-SENSORS = pa.array([f"sensor-{n:04d}" for n in range(1_000)])
-START_US = 1_767_225_600_000_000  # 2026-01-01
-SCHEMA = pa.schema(
-    [
-        ("ts", pa.timestamp("us", "UTC")),
-        ("sensor_id", pa.string()),
-        ("value", pa.float64()),
-        ("status", pa.int32()),
-    ]
-)
-
-
-def readings(number: int) -> pa.Table:
-    """One batch: ten minutes of readings, the same for the same number."""
-    random = np.random.default_rng(number)
-    start = START_US + number * 600_000_000
-    ts = np.sort(random.integers(0, 600_000_000, ROWS)) + start
-    return pa.table(
-        {
-            "ts": pa.array(ts, pa.timestamp("us", "UTC")),
-            "sensor_id": SENSORS.take(pa.array(random.integers(0, 1_000, ROWS))),
-            "value": np.round(random.normal(20, 5, ROWS), 2),
-            "status": pa.array(random.integers(0, 4, ROWS), pa.int32()),
-        }
-    )
+HERE = Path(__file__).resolve().parent
+TABLE = "plant.readings"
+SHORT: dict[str, Any] = {
+    "sensors": 200,
+    "seconds": 240,
+    "seconds_per_batch": 20,
+    "start_ms": 1_772_409_480_000,  # two minutes before midnight
+    "silent_sensor": 17,
+    "silent_from_second": 60,
+}
+SILENT_AFTER_SECONDS = 90
+console = Console(highlight=False)
 
 
 def main() -> None:
-    """Tell the story in a directory of its own."""
-    directory = Path(tempfile.mkdtemp(prefix="lakebed-demo-"))
+    """Tell the story in a directory of its own, and write the report."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--short", action="store_true", help="200 sensors, 4 minutes")
+    options.add_argument("--keep", action="store_true", help="keep the table")
+    options.add_argument("--report", default="build/demo-report.html", type=Path)
+    given = options.parse_args()
+    started = time.monotonic()
+    place = Path(tempfile.mkdtemp(prefix="lakebed-demo-"))
     try:
-        story(directory)
+        demo = Demo(place, plant_flow(place, short=given.short))
+        demo.tell()
+        seconds = time.monotonic() - started
+        given.report.parent.mkdir(parents=True, exist_ok=True)
+        given.report.write_text(demo_report.page(demo.facts | {"seconds": seconds}))
     finally:
-        if "--keep" in sys.argv:
-            print(f"\nThe files are in {directory}")
-        else:
-            shutil.rmtree(directory)
+        if not given.keep:
+            shutil.rmtree(place, ignore_errors=True)
+    say(f"\nAll of it in {seconds:.0f} s. The pictures: {given.report.resolve().as_uri()}")
+    if given.keep:
+        say(f"The table: lakebed --catalog {demo.catalog_uri} info {TABLE}")
 
 
-def story(directory: Path) -> None:
-    """All chapters in order."""
-    uri = f"sqlite:///{directory}/catalog.db"
-    catalog = lakebed.connect(uri)
-    table = catalog.create_table("plant.readings", SCHEMA, partition_by=["day(ts)"])
-    append(table)
-    compete(uri, table)
-    repeat(table)
-    query(table)
-    travel(table)
-    without_us(catalog, table, directory)
+def plant_flow(place: Path, *, short: bool) -> Flow:
+    """The pipeline of the example, shorter if need be, written down in the demo's directory."""
+    flow = parse_flow((HERE / "pipeline-plant.toml").read_text(), file="pipeline-plant.toml")
+    (plant,) = flow.sources
+    assert isinstance(plant, SensorSource)
+    if short:
+        plant = replace(plant, **SHORT)
+    # Two short lives of a JVM: its quick compiler is worth more than its thorough one.
+    engine = {**flow.engine, "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    flow = replace(flow, sources=(plant,), engine=engine)
+    (place / "pipeline.toml").write_text(flow_text(flow))
+    return flow
+
+
+def say(text: str) -> None:
+    """A line of the story."""
+    console.print(text, soft_wrap=True)
 
 
 def chapter(title: str) -> None:
     """A heading."""
-    print(f"\n\033[1m{title}\033[0m" if sys.stdout.isatty() else f"\n{title}")
+    console.print(f"\n[bold]{title}[/bold]", soft_wrap=True)
 
 
-def append(table: lakebed.Table) -> None:
-    """Many small commits, each durable when it returns."""
-    chapter(f"1. {APPENDS} appends of {ROWS:,} rows, each one durable when it returns")
-    batches = [readings(number) for number in range(APPENDS)]
-    latencies_ms = []
-    for batch in batches:
-        started = time.perf_counter()
-        table.append(batch)
-        latencies_ms.append((time.perf_counter() - started) * 1000)
-    first, last = statistics.median(latencies_ms[:20]), statistics.median(latencies_ms[-20:])
-    median = statistics.median(latencies_ms)
-    print(f"   median {median:.1f} ms; first 20: {first:.1f}, last 20: {last:.1f}")
-    metadata = sum(path.stat().st_size for path in Path(table.location, "metadata").iterdir())
-    print(f"   metadata written per commit: {metadata / APPENDS:,.0f} bytes")
+class Demo:
+    """The chapters, and the facts they leave for the report."""
+
+    def __init__(self, place: Path, flow: Flow) -> None:
+        (plant,) = flow.sources
+        assert isinstance(plant, SensorSource)
+        assert plant.seconds is not None, "the demo's plant has an end"
+        self.place = place
+        self.plant = plant
+        self.seconds: int = plant.seconds
+        self.batches = -(-plant.seconds // plant.seconds_per_batch)
+        self.catalog_uri = f"sqlite:///{place}/catalog.db"
+        self.metrics = place / "metrics.jsonl"
+        self.facts: dict[str, Any] = {"plant": plant}
+
+    def tell(self) -> None:
+        """All chapters in order."""
+        self.stream_and_kill()
+        self.go_on()
+        self.check_each_reading()
+        self.compact()
+        self.query()
+        self.travel()
+        self.summarise_with_spark()
+        self.without_us()
+        self.look_back()
+
+    @property
+    def table(self) -> lakebed.Table:
+        """The table, as this process sees it."""
+        return lakebed.connect(self.catalog_uri).table(TABLE)
+
+    # ------------------------------------------------------------------- streaming and killing
+
+    def stream_and_kill(self) -> None:
+        """The pipeline as a process of its own, until it is shot."""
+        minutes = self.seconds // 60
+        chapter(
+            f"1. {self.plant.sensors:,} sensors stream {minutes} minutes of readings "
+            "into a table, through Spark"
+        )
+        child = self.start()
+        self.watch(child, until=int(self.batches * 0.4))
+        time.sleep(self.batch_seconds() * 0.4)  # into the middle of a batch
+        os.killpg(child.pid, signal.SIGKILL)
+        killed_ms = time.time_ns() // 1_000_000
+        child.wait()
+        snapshot = self.table.current_snapshot()
+        self.facts |= {
+            "killed_ms": killed_ms,
+            "killed_version": snapshot.version,
+            "killed_rows": snapshot.summary.total_rows,
+            "killed_digest": digest(self.table.scan().to_arrow()),
+        }
+        chapter("2. kill -9, in the middle of a batch")
+        say(
+            f"   The table is at version {snapshot.version}: {snapshot.summary.total_rows:,} rows "
+            f"in {snapshot.summary.total_files} files. The batch after it is lost, for now."
+        )
+
+    def go_on(self) -> None:
+        """The same command again."""
+        restarted = time.monotonic()
+        child = self.start()
+        self.watch(child, until=self.batches)
+        if child.wait() != 0:
+            sys.exit((self.place / "pipeline.out").read_text())
+        took = time.monotonic() - restarted
+        told = [json.loads(line) for line in self.metrics.read_text().splitlines()]
+        snapshot = self.table.current_snapshot()
+        say(
+            f"   The same command again: it went on from its checkpoint and was done after "
+            f"{took:.0f} s, at version {snapshot.version}."
+        )
+        self.facts["batches"] = [each for each in told if each["event"] == "batch"]
+        self.facts["report"] = told[-1]
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """`lakebed run`, in a group of processes that can be killed as one."""
+        program = [sys.executable, "-m", "lakebed.cli", "run", "--quiet"]
+        program += [str(self.place / "pipeline.toml"), "--catalog", self.catalog_uri]
+        program += ["--metrics", str(self.metrics)]
+        with (self.place / "pipeline.out").open("ab") as output:
+            return subprocess.Popen(program, stdout=output, stderr=output, start_new_session=True)
+
+    def watch(self, child: "subprocess.Popen[bytes]", *, until: int) -> None:
+        """Follow the pipeline's metrics until so many batches are done."""
+        bar = Progress(
+            SpinnerColumn(),
+            BarColumn(),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        with bar:
+            task = bar.add_task("Spark is starting", total=self.batches)
+            while child.poll() is None:
+                last = self.last_batch()
+                if last is not None:
+                    done = last["batch"] + 1
+                    told = f"{last['rows_per_second']:>9,.0f} rows/s, {done} commits"
+                    bar.update(task, completed=done, description=told)
+                    if done >= until:
+                        break
+                time.sleep(0.05)
+        if child.poll() not in (None, 0):
+            sys.exit((self.place / "pipeline.out").read_text())
+
+    def last_batch(self) -> dict[str, Any] | None:
+        """What the pipeline told last."""
+        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
+        told = [json.loads(line) for line in lines[-2:]]
+        return next((each for each in reversed(told) if each["event"] == "batch"), None)
+
+    def batch_seconds(self) -> float:
+        """How long a batch takes these days."""
+        last = self.last_batch()
+        return 0.0 if last is None else last["lag_ms"] / 1_000
+
+    # ---------------------------------------------------------------------------------- proving
+
+    def check_each_reading(self) -> None:
+        """The table against the plant, reading by reading."""
+        sent = late = repeats = 0
+        table, wrong = self.table, 0
+        coverage = np.zeros((self.plant.sensors, -(-self.seconds // 60)), np.int32)
+        for first, last in windows(self.seconds, 600):
+            # Late readings arrive after their window, so look a little further.
+            rows = arrivals(self.plant, first, min(last + 100, self.seconds))
+            second, sensor = keys(rows, self.plant)
+            inside = (second >= first) & (second < last)
+            expected = np.unique((second * self.plant.sensors + sensor)[inside])
+            found = table.scan(window_text(self.plant, first, last)).to_arrow()
+            at, who = keys(found, self.plant)
+            wrong += int(not np.array_equal(np.sort(at * self.plant.sensors + who), expected))
+            wrong += int(not same_values(found, rows))
+            np.add.at(coverage, (who, at // 60), 1)
+            sent += arrivals(self.plant, first, last).num_rows
+            delay = pc.subtract(found["arrived_at"], found["ts"]).cast(pa.int64())
+            late += pc.sum(pc.greater(delay, 2_000_000)).as_py()
+        rows_there = table.scan().count()
+        repeats = sent - rows_there
+        chapter("3. Every reading is there, exactly once")
+        say(f"   sent by the plant   {sent:>11,}")
+        say(f"   sent twice          {repeats:>11,}   dropped on the way")
+        say(f"   late                {late:>11,}   by up to {self.plant.delay_seconds} s, and kept")
+        say(
+            f"   in the table        {rows_there:>11,}   compared one by one: "
+            + ("no reading is missing, none is double" if not wrong else f"{wrong} WINDOWS DIFFER")
+        )
+        assert not wrong, "the table is not what the plant sent"
+        self.facts |= {"sent": sent, "late": late, "repeats": repeats, "rows": rows_there}
+        self.facts["coverage"] = coverage
+
+    # ------------------------------------------------------------------------------ maintaining
+
+    def compact(self) -> None:
+        """Small files of a day into large ones, sorted by sensor: the rows stay the same."""
+        table = self.table
+        before = table.current_snapshot().summary
+        started = time.monotonic()
+        staging = table.stage()
+        task = staging.write_task()
+        small, large = list(staging.plan().files), []
+        for day in sorted({file.partition for file in small}):
+            inside = day_text(day[0])
+            rows = (
+                table.scan(inside)
+                .to_arrow()
+                .sort_by([("sensor_id", "ascending"), ("ts", "ascending")])
+            )
+            large += task.write(rows.schema, rows.to_batches())
+        staging.commit(large, removed=small, operation=Operation.REWRITE)
+        after = table.current_snapshot().summary
+        chapter("4. Small files become large ones")
+        say(
+            f"   {before.total_files} files of {size(before.total_bytes / before.total_files)} "
+            f"become {after.total_files} of {size(after.total_bytes / after.total_files)}, "
+            f"sorted by sensor, in {time.monotonic() - started:.1f} s: "
+            f"{size(before.total_bytes)} become {size(after.total_bytes)}. Readers notice nothing."
+        )
+        assert table.scan().count() == self.facts["rows"]
+        self.facts["compacted"] = (before.total_files, after.total_files)
+
+    # ---------------------------------------------------------------------------------- reading
+
+    def query(self) -> None:
+        """Ten minutes of one sensor, before and after the compaction."""
+        sensor = f"sensor-{self.plant.sensors // 2:04d}"
+        where = f"sensor_id = '{sensor}' and {window_text(self.plant, 60, 660)}"
+        chapter(f"5. Ten minutes of {sensor}")
+        table = self.table
+        for name, version in (("small files", table.version - 1), ("compacted", table.version)):
+            took_ms, rows = [], pa.table({})
+            for _ in range(5):
+                started = time.perf_counter()
+                rows = table.scan(where, columns=["ts", "value"], as_of=version).to_arrow()
+                took_ms.append((time.perf_counter() - started) * 1_000)
+            kept = len(table.read_plan(where, version).files)
+            best = f"{min(took_ms):.0f} ms"
+            say(f"   {name:<12} {rows.num_rows:>5} rows from {kept:>3} files in {best:>6}")
+
+    def travel(self) -> None:
+        """The moment before the kill, still there."""
+        version = self.facts["killed_version"]
+        then = self.table.scan(as_of=version).to_arrow()
+        chapter(f"6. Back to version {version}, just before the kill")
+        same = digest(then) == self.facts["killed_digest"]
+        say(
+            f"   {then.num_rows:,} rows, {'the same as then' if same else 'NOT THE SAME'}: "
+            "later commits and the compaction have left it alone."
+        )
+        assert same
+
+    def summarise_with_spark(self) -> None:
+        """A session of Spark in this process: which sensor is silent, and a summary by day."""
+        from lakebed import spark as lake
+
+        with warnings.catch_warnings(), stderr_to(self.place / "spark.log"):
+            warnings.simplefilter("ignore")  # pyspark does not know pandas 3 yet
+            session = lake.session("local[2]", **{"spark.sql.shuffle.partitions": "2"})
+        lake.read(session, self.table).createOrReplaceTempView("readings")
+        silent = session.sql(
+            "with last as (select sensor_id, max(ts) as seen from readings group by 1), "
+            "newest as (select max(seen) as now from last) "
+            "select sensor_id, date_format(seen, 'HH:mm:ss') as seen, "
+            "unix_seconds(now) - unix_seconds(seen) as silent_seconds from last, newest "
+            f"where unix_seconds(now) - unix_seconds(seen) > {SILENT_AFTER_SECONDS} order by 1"
+        ).collect()
+        chapter("7. Who is silent? Spark asks the table")
+        for row in silent:
+            say(
+                f"   {row.sensor_id} was last heard at {row.seen}, {row.silent_seconds:,} s ago; "
+                f"the other {self.plant.sensors - len(silent)} are well."
+            )
+        self.facts["silent"] = [(row.sensor_id, row.seen, row.silent_seconds) for row in silent]
+        daily = session.sql(
+            "select to_date(ts) as day, count(*) as readings, count(distinct sensor_id) as "
+            "sensors, round(min(value), 2) as low, round(avg(value), 2) as mean, "
+            "round(max(value), 2) as high, sum(status) as alarms from readings group by 1"
+        )
+        lake.write(daily, "plant.daily", catalog=self.catalog_uri, mode="overwrite")
+        session.stop()
+        rows = lakebed.connect(self.catalog_uri).table("plant.daily").scan().to_arrow().to_pylist()
+        chapter("8. A summary by day, written by Spark to plant.daily")
+        say("   day           readings  sensors     low    mean    high   alarms")
+        for row in sorted(rows, key=lambda each: each["day"]):
+            say(
+                f"   {row['day']}  {row['readings']:>10,}  {row['sensors']:>7,}  "
+                f"{row['low']:>6.2f}  {row['mean']:>6.2f}  {row['high']:>6.2f}  {row['alarms']:>7,}"
+            )
+        assert sum(row["readings"] for row in rows) == self.facts["rows"]
+        self.facts["daily"] = rows
+
+    def without_us(self) -> None:
+        """Plain DuckDB on plain Parquet, found with a JSON parser."""
+        files = live_files(Path(self.table.location))
+        query = (
+            "select count(*), count(distinct sensor_id), strftime(max(ts), '%Y-%m-%d %H:%M:%S') "
+            "from read_parquet($files)"
+        )
+        rows, sensors, newest = duckdb.sql(query, params={"files": files}).fetchall()[0]
+        chapter("9. Plain DuckDB reads the same files, without us")
+        say(
+            f"   {rows:,} rows of {sensors:,} sensors up to {newest}, "
+            f"from {len(files)} Parquet files"
+        )
+        assert rows == self.facts["rows"]
+
+    def look_back(self) -> None:
+        """What the report draws of the history."""
+        self.facts["history"] = [
+            {
+                "version": each.version,
+                "time_ms": each.timestamp_ms,
+                "operation": str(each.operation),
+                "files": each.summary.total_files,
+                "bytes": each.summary.total_bytes,
+                "rows": each.summary.total_rows,
+            }
+            for each in reversed(self.table.history())
+        ]
 
 
-def work(uri: str, writer: int) -> None:
-    """One process of its own: its batches, each with a token."""
-    table = lakebed.connect(uri).table("plant.readings")
-    for batch in range(BATCHES_PER_WRITER):
-        number = 1_000 + writer * BATCHES_PER_WRITER + batch
-        table.append(readings(number), token=(f"writer-{writer}", batch))
+# ------------------------------------------------------------------------------------- arithmetic
 
 
-def compete(uri: str, table: lakebed.Table) -> None:
-    """Several processes, one of them killed in the middle and started again."""
-    chapter(f"2. {WRITERS} processes append at once; one is killed with SIGKILL and starts over")
-    before = table.version
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=work, args=(uri, number)) for number in range(WRITERS)]
-    for process in writers:
-        process.start()
-    while table.version < before + WRITERS * 2:
-        time.sleep(0.005)
-    victim = writers[0]
-    os.kill(victim.pid or 0, signal.SIGKILL)
-    victim.join()
-    done = table.scan("ts >= '2026-01-07'").count() // ROWS
-    print(f"   killed after {done} batches of all writers; it starts again from its first batch")
-    again = spawn.Process(target=work, args=(uri, 0))
-    again.start()
-    for process in [*writers[1:], again]:
-        process.join()
-    expected = WRITERS * BATCHES_PER_WRITER * ROWS
-    rows = table.scan("ts >= '2026-01-07'").count()
-    print(f"   rows there: {rows:,}, rows sent: {expected:,}: each batch exactly once")
-    assert rows == expected
+def windows(seconds: int, width: int) -> list[tuple[int, int]]:
+    """The plant's time in pieces."""
+    return [(first, min(first + width, seconds)) for first in range(0, seconds, width)]
 
 
-def repeat(table: lakebed.Table) -> None:
-    """A retry by somebody who does not know that the first try worked."""
-    chapter("3. The same batch again, as a retry after a lost answer would send it")
-    commit = table.append(readings(1_000), token=("writer-0", 0))
-    print(f"   version {commit.version} has it; repeated={commit.repeated}, nothing was written")
+def window_text(plant: SensorSource, first: int, last: int) -> str:
+    """Readings of some seconds, as a predicate."""
+    low, high = (plant.start_ms // 1_000 + second for second in (first, last))
+    return f"ts >= '{instant(low)}' and ts < '{instant(high)}'"
 
 
-def query(table: lakebed.Table) -> None:
-    """One hour of one sensor, and why it is cheap."""
-    chapter("4. One hour of one sensor")
-    scan = table.scan(
-        "ts >= '2026-01-01 03:00:00' and ts < '2026-01-01 04:00:00' and sensor_id = 'sensor-0042'",
-        columns=["ts", "value"],
+def day_text(day: int) -> str:
+    """Readings of a day, given as its number since 1970."""
+    return f"ts >= '{instant(day * 86_400)}' and ts < '{instant((day + 1) * 86_400)}'"
+
+
+def instant(seconds: int) -> str:
+    """Seconds since 1970 as text."""
+    return f"{np.datetime64(seconds, 's')}Z"
+
+
+def keys(rows: pa.Table, plant: SensorSource) -> tuple[np.ndarray, np.ndarray]:
+    """Which second and which sensor each row is of."""
+    ts = rows["ts"].cast(pa.int64()).to_numpy()
+    names = pc.utf8_slice_codeunits(rows["sensor_id"], len("sensor-"))
+    return (ts // 1_000 - plant.start_ms) // 1_000, names.cast(pa.int64()).to_numpy()
+
+
+def same_values(found: pa.Table, sent: pa.Table) -> bool:
+    """Whether each reading has the value that was sent."""
+    one = found.select(["sensor_id", "ts", "value", "status"])
+    other = (
+        sent.select(["sensor_id", "ts", "value", "status"])
+        .group_by(["sensor_id", "ts", "value", "status"])
+        .aggregate([])
     )
-    print("   " + scan.explain(limit=2).replace("\n", "\n   "))
-    print(f"   {scan.count()} rows")
+    joined = one.join(other, ["sensor_id", "ts", "value", "status"], join_type="inner")
+    return joined.num_rows == one.num_rows
 
 
-def travel(table: lakebed.Table) -> None:
-    """A bad delete, seen and undone."""
-    chapter("5. A delete that was a mistake, and the way back")
-    good = table.version
-    gone = table.delete("status = 3")
-    print(f"   deleted: version {gone.version} has {table.scan().count():,} rows")
-    print(f"   version {good} still has {table.scan(as_of=good).count():,}")
-    table.rollback(good)
-    print(f"   rolled back: version {table.version} has {table.scan().count():,} rows")
+def digest(rows: pa.Table) -> tuple[int, float, int]:
+    """Enough to tell whether two results are the same rows."""
+    ts = rows["ts"].cast(pa.int64()).to_numpy()
+    mixed = np.bitwise_xor.reduce(ts * 31 + (rows["value"].to_numpy() * 1_000).astype(np.int64))
+    return rows.num_rows, round(pc.sum(rows["value"]).as_py(), 3), int(mixed)
+
+
+@contextmanager
+def stderr_to(path: Path) -> Iterator[None]:
+    """What a JVM that is started here prints goes to a file."""
+    saved = os.dup(2)
+    with path.open("ab") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def size(size_bytes: float) -> str:
+    """1.2 MB."""
+    return f"{size_bytes / 1e6:.1f} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:.0f} KB"
 
 
 def live_files(root: Path) -> list[str]:
@@ -172,30 +465,6 @@ def live_files(root: Path) -> list[str]:
             params = {"file": str(root / manifest["path"])}
             paths += [path for (path,) in duckdb.sql(query, params=params).fetchall()]
     return [str(root / path) for path in paths]
-
-
-def without_us(catalog: lakebed.Catalog, table: lakebed.Table, directory: Path) -> None:
-    """Plain DuckDB on plain files, and a catalog made anew from them."""
-    chapter("6. Nothing is locked in")
-    files = live_files(Path(table.location))
-    print(f"   plain JSON and Parquet list {len(files)} live files; plain DuckDB reads them:")
-    top = duckdb.sql(
-        "select sensor_id, count(*) as n, round(avg(value), 2) as mean from read_parquet($files) "
-        "group by all order by n desc, sensor_id limit 3",
-        params={"files": files},
-    )
-    print("   " + str(top).rstrip().replace("\n", "\n   "))
-    rows = table.scan().count()
-    catalog.close()
-    for path in directory.glob("catalog.db*"):
-        path.unlink()
-    from lakebed.table.rebuild import rebuild_catalog
-
-    report = rebuild_catalog(f"sqlite:///{directory}/catalog.db")
-    restored = lakebed.connect(f"sqlite:///{directory}/catalog.db").table("plant.readings")
-    name, version, _ = report.tables[0]
-    print(f"   the catalog was deleted and rebuilt from the files: {name} version {version}")
-    print(f"   rows before {rows:,}, after {restored.scan().count():,}")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_MS = 50
+_ADAPTIVE = "spark.sql.adaptive.enabled"
 _END, _TIMEOUT = "end", "timeout"
 
 BatchWriter = Callable[["DataFrame", int], Commit]
@@ -383,6 +384,7 @@ def _own_session(spark: "SparkSession") -> "SparkSession":
     for key, value in spark.conf.getAll.items():
         if spark.conf.isModifiable(key):
             own.conf.set(key, value)
+    own.conf.set(_ADAPTIVE, "false")  # Streams do without it, and would say so at each start.
     return own
 
 

@@ -74,7 +74,7 @@ class _InterruptedError(RuntimeError):
 
 def _wait_for_interrupt(frame: "DataFrame") -> None:
     """Wait in the JVM, on the stream's own thread, where Spark's interrupt arrives."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
     jvm = frame.sparkSession.sparkContext._jvm
     assert jvm is not None, "a session has a JVM"

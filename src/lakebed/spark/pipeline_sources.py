@@ -24,6 +24,7 @@ from lakebed.flow.sources import (
     Source,
     TableSource,
 )
+from lakebed.spark.failures import plain_message
 from lakebed.spark.schema import spark_schema
 
 if TYPE_CHECKING:
@@ -246,10 +247,9 @@ def _reading_columns(plant: SensorSource) -> tuple[str, ...]:
 
 def cause(error: BaseException) -> str:
     """What Spark says in one line: the last cause it names, without codes, plan and stack."""
-    text = str(error).strip()
+    text = str(error)
     named = _ERROR_CLASS.findall(text)
-    line = named[-1] if named else text.partition("\n")[0]
-    return line.partition(" SQLSTATE: ")[0].strip()
+    return plain_message(named[-1] if named else text)
 
 
 __all__ = ["batch_limit", "catalog_of", "cause", "source_frame"]
