@@ -1,19 +1,18 @@
 """A driver on a cluster: reads, writes and streams, and loses executors on the way."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.spark.driving import Report, listening
+from tests.spark.driving import FOR_WORKERS, Report, listening, makers
 
 import lakebed
 from lakebed.spark.read import read
 from lakebed.spark.session import session
 from lakebed.spark.sink import foreach_batch
-from lakebed.spark.worker_write import worker_files
-from lakebed.spark.write import staged, write
+from lakebed.spark.write import write
 
 ROWS = 20_000
 COLUMNS = pa.schema([("ts", pa.timestamp("us", "UTC")), ("sensor", pa.string()), ("v", pa.int64())])
@@ -82,18 +81,12 @@ def bomb(directory: str, at: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
     return pass_on
 
 
-def write_native(frame: Any, table: Any) -> None:
+def write_by_executors(frame: Any, table: Any) -> None:
     write(frame, table, via="executors")
 
 
 def write_over_driver(frame: Any, table: Any) -> None:
     write(frame, table, via="driver")
-
-
-def write_by_workers(frame: Any, table: Any) -> None:
-    """As `write` does it where the JVM cannot reach the files."""
-    named, staging = staged(frame, table)
-    staging.commit(worker_files(named, staging))
 
 
 def write_by_format(frame: Any, table: Any) -> None:
@@ -102,9 +95,9 @@ def write_by_format(frame: Any, table: Any) -> None:
 
 
 WAYS = {
-    "native": write_native,
+    "native": write_by_executors,
     "driver": write_over_driver,
-    "workers": write_by_workers,
+    "workers": write_by_executors,
     "format": write_by_format,
 }
 
@@ -135,9 +128,9 @@ class OnCluster:
             self._read(found)
         for way, writes in WAYS.items():
             with self._part(f"write {way}") as found:
-                target = self._catalog.create_table(f"plant.by_{way}", COLUMNS, ["day(ts)"])
+                target = self._table(f"plant.by_{way}", way, ["day(ts)"])
                 writes(self._frame, target)
-                found["held"] = held(target)
+                found["held"], found["makers"] = held(target), makers(target)
         with self._part("format") as found:
             reader = self._spark.read.format("lakebed").option("catalog", self._uri)
             found["read"] = sums(reader.load("plant.readings"))
@@ -148,6 +141,10 @@ class OnCluster:
             with self._part(f"killed {way}") as found:
                 self._kill(way, found)
         self._spark.stop()
+
+    def _table(self, name: str, way: str, partition_by: Sequence[str] = ()) -> Any:
+        properties = FOR_WORKERS if way == "workers" else {}
+        return self._catalog.create_table(name, COLUMNS, partition_by, properties=properties)
 
     def _driver_jvm(self) -> int:
         gateway: Any = self._spark.sparkContext._gateway
@@ -177,7 +174,7 @@ class OnCluster:
         found["version"] = target.version
 
     def _kill(self, way: str, found: dict[str, Any]) -> None:
-        target = self._catalog.create_table(f"plant.killed_{way}", COLUMNS)
+        target = self._table(f"plant.killed_{way}", way)
         marks = self._scratch / f"killed-{way}"
         marks.mkdir()
         # The third of four tasks, after some batches of its own.

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.spark.driving import Report
+from tests.spark.driving import FOR_WORKERS, Report, makers
 
 import lakebed
 from lakebed.spark.read import read
 from lakebed.spark.session import session
 from lakebed.spark.ship import ship
-from lakebed.spark.worker_write import worker_files
-from lakebed.spark.write import staged
+from lakebed.spark.write import write
 
 COLUMNS = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", pa.int64())])
 ROWS = 1_000
@@ -63,9 +62,9 @@ def main() -> None:
         found["rows"] = sorted(row.v for row in frame.collect())
 
     with report.part("write") as found:
-        target = catalog.create_table("plant.written", COLUMNS)
-        named, staging = staged(spark.range(ROWS).selectExpr("id as v"), target)
-        staging.commit(worker_files(named, staging))
+        target = catalog.create_table("plant.written", COLUMNS, properties=FOR_WORKERS)
+        write(spark.range(ROWS).selectExpr("id as v"), target, via="executors")
+        found["makers"] = makers(target)
         found["rows"] = sorted(target.scan(columns=["v"]).to_arrow().column("v").to_pylist())
 
     with report.part("format") as found:

@@ -125,3 +125,20 @@ def listening(pid: int) -> set[str]:
                 address = ipaddress.ip_address(raw)
                 found.add(str(getattr(address, "ipv4_mapped", None) or address))
     return found
+
+
+# The JVM cannot write this codec: a table that wants it is written by Python workers.
+FOR_WORKERS = {"write.parquet.compression-codec": "brotli"}
+
+
+def makers(table: Any) -> list[str]:
+    """Which programs wrote the files of a table: parquet-mr is the JVM's, parquet-cpp is ours."""
+    import io
+
+    import pyarrow.parquet as pq
+
+    store = table.place.open()
+    files = table.scan().plan.files
+    contents = (store.read(file.path, size_bytes_max=file.size_bytes) for file in files)
+    told = (pq.ParquetFile(io.BytesIO(content)).metadata.created_by for content in contents)
+    return sorted({who.split()[0].removesuffix("-arrow") for who in told})

@@ -39,9 +39,18 @@ class TestOnCluster:
         assert found["native filter"] == found["workers filter"]
         assert found["native filter"][:2] == found["embedded filter"] == [1_000, 9_499_500]
 
-    @pytest.mark.parametrize("way", ["native", "driver", "workers", "format"])
-    def test_a_frame_is_written(self, driven: Drive, way: str) -> None:
+    @pytest.mark.parametrize(
+        ("way", "maker"),
+        [
+            ("native", "parquet-mr"),
+            ("driver", "parquet-cpp"),
+            ("workers", "parquet-cpp"),
+            ("format", "parquet-cpp"),
+        ],
+    )
+    def test_a_frame_is_written(self, driven: Drive, way: str, maker: str) -> None:
         assert driven[f"write {way}"]["held"] == ALL
+        assert driven[f"write {way}"]["makers"] == [maker]
 
     def test_the_format_reads(self, driven: Drive) -> None:
         assert driven["format"]["read"] == [20_000, 199_990_000, 7]

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def python_without_the_package(directory: Path) -> Path:
-    """A Python with everything that ours has installed but Lakebed."""
+    """A Python with everything that ours has but Lakebed, until a file `installed` is beside it."""
     libraries = directory / "libraries"
     libraries.mkdir(parents=True)
     for place in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
@@ -26,7 +26,10 @@ def python_without_the_package(directory: Path) -> Path:
     python = directory / "python"
     path = f"{libraries}${{PYTHONPATH:+:$PYTHONPATH}}"
     # -S: site-packages itself is not looked at.
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -S "$@"\n')
+    python.write_text(
+        f'#!/bin/sh\n[ -e "{directory}/installed" ] && exec "{sys.executable}" "$@"\n'
+        f'PYTHONPATH="{path}" exec "{sys.executable}" -S "$@"\n'
+    )
     python.chmod(0o700)
     return python
 
@@ -67,6 +70,7 @@ class TestOnLocalCluster:
     def test_they_read_and_write_with_it(self, shipped: Drive) -> None:
         assert shipped["read"]["rows"] == list(range(500, 1_000))
         assert shipped["write"]["rows"] == list(range(1_000))
+        assert shipped["write"]["makers"] == ["parquet-cpp"]
 
     def test_the_format_is_known_through_it(self, shipped: Drive) -> None:
         assert shipped["format"]["count"] == 1_000
