@@ -14,6 +14,7 @@ from tests.files.manifests import KINDS, VALUES
 
 from lakebed.errors import RequestError
 from lakebed.files import data_writer
+from lakebed.files.arrow_schema import from_arrow
 from lakebed.files.column_stats import column_stats
 from lakebed.files.data_writer import WriterOptions, one_partition
 from lakebed.files.intake import conform
@@ -268,6 +269,23 @@ def test_each_codec_can_be_chosen_and_read(codec: str) -> None:
     assert read(data).num_rows == tables.ROW_COUNT
 
 
+def codecs_of(data: Any) -> set[str]:
+    group = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0)
+    return {group.column(number).compression for number in range(group.num_columns)}
+
+
+def test_small_files_are_made_fast_and_large_ones_small_unless_a_codec_is_named() -> None:
+    few = pa.table({"n": pa.array(range(1_000), pa.int64())})
+    many = pa.table({"n": pa.array(range(200_000), pa.int64())})
+    schema = from_arrow(few.schema)
+    for rows, codec in ((few, "LZ4"), (many, "ZSTD")):
+        ((_, data),) = tables.written(rows, schema=schema)
+        assert codecs_of(data) == {codec}
+        named = WriterOptions.from_properties({"write.parquet.compression-codec": "snappy"})
+        ((_, data),) = tables.written(rows, schema=schema, options=named)
+        assert codecs_of(data) == {"SNAPPY"}
+
+
 def test_properties_are_read() -> None:
     assert WriterOptions.from_properties({}) == WriterOptions()
     found = WriterOptions.from_properties(
@@ -279,8 +297,10 @@ def test_properties_are_read() -> None:
         }
     )
     assert found == WriterOptions(
-        compression_level=9, row_group_rows=1000, target_file_bytes=1 << 20
+        compression="zstd", compression_level=9, row_group_rows=1000, target_file_bytes=1 << 20
     )
+    level_alone = WriterOptions.from_properties({"write.parquet.compression-level": "9"})
+    assert level_alone.codec(1) == ("zstd", 9)
     other = WriterOptions.from_properties({"write.parquet.compression-codec": "snappy"})
     assert other.compression_level is None
 
@@ -289,6 +309,7 @@ def test_properties_are_read() -> None:
     "properties",
     [
         {"write.parquet.compression-codec": "rar"},
+        {"write.parquet.compression-codec": "auto", "write.parquet.compression-level": "1"},
         {"write.parquet.compression-level": "99"},
         {"write.parquet.compression-level": "high"},
         {"write.parquet.compression-codec": "snappy", "write.parquet.compression-level": "1"},
