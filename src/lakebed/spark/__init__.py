@@ -9,7 +9,9 @@
 Names are loaded when they are first used, so that a Spark worker pays for what it needs.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from lakebed.spark.merge import merge
     from lakebed.spark.pipeline import run
     from lakebed.spark.read import read
-    from lakebed.spark.rewrite import delete, update
+    from lakebed.spark.rewrite import delete, rewrite, update
     from lakebed.spark.session import register, session
     from lakebed.spark.sink import foreach_batch
     from lakebed.spark.stream_read import read_stream
@@ -32,6 +34,7 @@ _HOMES = {
     "read": "read",
     "read_stream": "stream_read",
     "register": "session",
+    "rewrite": "rewrite",
     "run": "pipeline",
     "session": "session",
     "update": "rewrite",
@@ -47,6 +50,7 @@ __all__ = [
     "read",
     "read_stream",
     "register",
+    "rewrite",
     "run",
     "session",
     "update",
@@ -64,3 +68,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+class _Facade(ModuleType):
+    """Keeps `lakebed.spark.write` a function: the import of a module of that name would hide it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Facade

@@ -58,7 +58,9 @@ _ZLIB_LEVELS = {1: "BEST_SPEED", 9: "BEST_COMPRESSION"}
 _NUMBERS = ("TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT")
 
 
-def native_files(frame: "DataFrame", staging: Staging, place: JvmPlace) -> tuple[DataFile, ...]:
+def native_files(
+    frame: "DataFrame", staging: Staging, place: JvmPlace, options: WriterOptions
+) -> tuple[DataFile, ...]:
     """Have Spark write the rows below the staging's directory, and describe the files.
 
     The frame has columns of the table's, by name, that Spark's casts keep exactly.
@@ -73,8 +75,8 @@ def native_files(frame: "DataFrame", staging: Staging, place: JvmPlace) -> tuple
     names = [helper.name for helper in helpers]
     if names:
         rows = clustered(with_helpers(rows, helpers), names)
-        settings[_ADVISORY] = f"{staging.options.target_file_bytes * _SHUFFLE_RATIO}b"
-    writer = rows.write.options(**_options(staging.options, staging.schema, place)).mode("error")
+        settings[_ADVISORY] = f"{options.target_file_bytes * _SHUFFLE_RATIO}b"
+    writer = rows.write.options(**_options(options, staging.schema, place)).mode("error")
     if names:
         writer = writer.partitionBy(*names)
     with _own_directory(staging):
@@ -143,13 +145,13 @@ def _described(
 
 def _options(options: WriterOptions, schema: Schema, place: JvmPlace) -> dict[str, str]:
     found = _OPTIONS | dict(place.options) | (_LOCAL_OPTIONS if place.is_local else {})
-    found["compression"] = CODECS[options.compression]
+    codec, level = options.codec(options.target_file_bytes)
+    found["compression"] = CODECS[codec]
     found["parquet.block.row.count.limit"] = str(options.row_group_rows)
     found["maxRecordsPerFile"] = str(_rows_per_file(options, schema))
-    level = options.compression_level
-    if level is not None and options.compression == "zstd":
+    if level is not None and codec == "zstd":
         found["parquet.compression.codec.zstd.level"] = str(level)
-    if level is not None and options.compression == "gzip":
+    if level is not None and codec == "gzip":
         found["zlib.compress.level"] = _ZLIB_LEVELS.get(level) or _NUMBERS[level - 2]
     return found
 

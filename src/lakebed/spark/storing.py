@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lakebed.errors import LakebedError, RequestError
+from lakebed.files.data_writer import WriterOptions
 from lakebed.format.datafile import DataFile
 from lakebed.spark.failures import spark_failures
 from lakebed.spark.incoming import native_obstacle, with_open_parts
@@ -27,22 +28,34 @@ if TYPE_CHECKING:
 _TOO_LARGE = "spark.driver.maxResultSize"
 
 
-def stored(frame: "DataFrame", staging: Staging, via: str | None = None) -> tuple[DataFile, ...]:
-    """Write the rows of a frame, whose columns are the table's by name; they are in no version."""
+def stored(
+    frame: "DataFrame",
+    staging: Staging,
+    via: str | None = None,
+    *,
+    options: WriterOptions | None = None,
+) -> tuple[DataFile, ...]:
+    """Write the rows of a frame, whose columns are the table's by name; they are in no version.
+
+    `options` say how, if not as the table's properties do.
+    """
     rows = collected(frame, staging.place, via)
     if rows is not None:
-        return driver_files(rows, staging)
-    return executor_files(frame, staging)
+        return driver_files(rows, staging, options or staging.options)
+    return executor_files(frame, staging, options)
 
 
-def executor_files(frame: "DataFrame", staging: Staging) -> tuple[DataFile, ...]:
+def executor_files(
+    frame: "DataFrame", staging: Staging, options: WriterOptions | None = None
+) -> tuple[DataFile, ...]:
     """Have the executors write the rows."""
+    how = options or staging.options
     place = jvm_place(frame.sparkSession, staging.place)
-    can_encode = staging.options.compression in CODECS
+    can_encode = how.compression in CODECS
     with spark_failures("the write"):
         if place is not None and can_encode and native_obstacle(frame, staging.schema) is None:
-            return native_files(frame, staging, place)
-        return worker_files(frame, staging)
+            return native_files(frame, staging, place, how)
+        return worker_files(frame, staging, how)
 
 
 def collected(frame: "DataFrame", place: Place, via: str | None) -> Any:

@@ -41,7 +41,7 @@ def surviving(targets: Targets, plan: ReadPlan, where: Bound, via: str | None = 
     if not partly:
         return Surviving(removed=removed)
     rest = targets.frame(partly).where(~goes).drop(targets.marker)
-    added = stored(rest, elsewhere(targets.staging), via or "executors")
+    added = stored(rest, elsewhere(targets.staging), via)
     return Surviving(added=added, removed=removed)
 
 

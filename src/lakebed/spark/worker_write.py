@@ -10,16 +10,19 @@ has reached the driver count: what failed, killed and speculative tasks leave is
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakebed.errors import LakebedError
+from lakebed.files.data_writer import WriterOptions
 from lakebed.format.datafile import DataFile
 from lakebed.format.schema import Schema
 from lakebed.spark.incoming import quoted, rows_seen_as, seen_as
 from lakebed.spark.partitioning import clustered, helpers_of, with_helpers
 from lakebed.spark.settings import for_now
+from lakebed.table.rows import RowWriter, chunks_of
 from lakebed.table.staging import Staging
 from lakebed.table.tasks import WriteTask
 
@@ -30,7 +33,9 @@ _RESULT = "answer binary"
 _BATCH_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 
 
-def worker_files(frame: "DataFrame", staging: Staging) -> tuple[DataFile, ...]:
+def worker_files(
+    frame: "DataFrame", staging: Staging, options: WriterOptions
+) -> tuple[DataFile, ...]:
     """Have Python workers write the rows, which have columns of the table's by name.
 
     Raises:
@@ -44,7 +49,7 @@ def worker_files(frame: "DataFrame", staging: Staging) -> tuple[DataFile, ...]:
     if helpers:
         names = [helper.name for helper in helpers]
         rows = clustered(with_helpers(rows, helpers), names).drop(*names)
-    answers = rows.mapInArrow(_writer(staging.write_task()), _RESULT)
+    answers = rows.mapInArrow(_writer(replace(staging.write_task(), options=options)), _RESULT)
     with for_now(frame.sparkSession, _BATCH_SETTINGS):
         found = answers.collect()
     files: list[DataFile] = []
@@ -57,10 +62,20 @@ def worker_files(frame: "DataFrame", staging: Staging) -> tuple[DataFile, ...]:
     return tuple(files)
 
 
-def driver_files(rows: Any, staging: Staging) -> tuple[DataFile, ...]:
+def driver_files(rows: Any, staging: Staging, options: WriterOptions) -> tuple[DataFile, ...]:
     """Write an Arrow table of Spark's here."""
     seen = arrow_rows(rows, staging.schema)
-    return staging.write_task().write(seen.schema, seen.to_batches())
+    writer = RowWriter(
+        staging.files.store,
+        schema=staging.schema,
+        spec=staging.spec,
+        ids=staging.services.ids,
+        options=options,
+    )
+    for some in chunks_of(seen.schema, seen.to_batches()):
+        writer.write(some)
+    writer.flush()
+    return writer.files
 
 
 def arrow_rows(rows: Any, schema: Schema) -> Any:
