@@ -51,7 +51,7 @@ def executor_files(
     """Have the executors write the rows."""
     how = options or staging.options
     place = jvm_place(frame.sparkSession, staging.place)
-    can_encode = how.compression in CODECS
+    can_encode = how.codec(how.target_file_bytes)[0] in CODECS
     with spark_failures("the write"):
         if place is not None and can_encode and native_obstacle(frame, staging.schema) is None:
             return native_files(frame, staging, place, how)
