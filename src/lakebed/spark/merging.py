@@ -22,6 +22,7 @@ from lakebed.format.datafile import DataFile
 from lakebed.format.schema import Schema
 from lakebed.format.snapshot import Operation
 from lakebed.spark.assigning import assigned
+from lakebed.spark.change_labels import key_note
 from lakebed.spark.failures import spark_failures
 from lakebed.spark.incoming import quoted
 from lakebed.spark.merge_plan import Act, Case, Clause, MergePlan, MergeReport, MergeTerms
@@ -78,13 +79,15 @@ def execute(merge: MergePlan, terms: MergeTerms) -> MergeReport:
 
 def _commit(work: "_Work", found: Found, added: Sequence[DataFile], terms: MergeTerms) -> Commit:
     read = _EVERYTHING if work.range is None else work.range
+    keys = [ours for ours, _ in key_pairs(work.merge)]  # tell the change feed what is an update
+    note = key_note(keys) if keys and found.files else {}
     return work.targets.staging.commit(
         added,
         removed=found.files,
         where=read,
         operation=Operation.OVERWRITE if found.files else Operation.APPEND,
         token=terms.txn,
-        properties=terms.properties,
+        properties=note | dict(terms.properties),
     )
 
 

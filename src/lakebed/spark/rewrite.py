@@ -21,6 +21,7 @@ from lakebed.expr.parse import as_predicate
 from lakebed.format.datafile import DataFile
 from lakebed.format.snapshot import Operation
 from lakebed.spark.assigning import assigned, expression
+from lakebed.spark.change_labels import update_note
 from lakebed.spark.failures import spark_failures
 from lakebed.spark.incoming import quoted
 from lakebed.spark.storing import discard, stored
@@ -141,7 +142,7 @@ def update(
         where=read,
         operation=Operation.OVERWRITE,
         token=txn,
-        properties={"where": text, **(properties or {})} if text else properties,
+        properties=update_note() | ({"where": text} if text else {}) | dict(properties or {}),
     )
 
 
