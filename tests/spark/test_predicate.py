@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakebed
@@ -27,13 +28,14 @@ BESIDE_NAN = [value for real in REALS for value in (real, math.nan)]
 
 
 def real_table(directory: Path, values: list[float | None], group_rows: int) -> "Table":
-    table = lakebed.connect(directory).create_table(
-        "t",
-        pa.schema([("n", pa.int64()), ("d", pa.float64()), ("f", pa.float32())]),
-        properties={"write.parquet.row-group-limit": str(group_rows)},
-    )
-    columns = {"n": range(len(values)), "d": values, "f": pa.array(values, pa.float32())}
-    table.append(pa.table(columns))
+    """As pyarrow writes it by itself: with dictionaries, which Spark prunes by too."""
+    schema = pa.schema([("n", pa.int64()), ("d", pa.float64()), ("f", pa.float32())])
+    table = lakebed.connect(directory).create_table("t", schema)
+    columns = {"n": range(len(values)), "d": values, "f": values}
+    path = Path(table.location) / "data" / "adopted.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table(columns, schema), path, row_group_size=group_rows)
+    table.add_files(["data/adopted.parquet"])
     return table
 
 
