@@ -185,13 +185,15 @@ def foreach_batch(
             decides if None.
 
     Raises:
-        RequestError: the mode or `via` is none of these.
+        RequestError: the mode or `via` is none of these, or `event_time` is no column of times.
     """
     if mode not in _MODES:
         raise RequestError(
             f"a stream cannot be written in mode {mode!r}",
             hint="Use append, or overwrite for a query whose output mode is complete",
         )
+    if event_time is not None and not merge_schema:
+        time_field(table.head(), event_time)
     return BatchSink(
         table,
         app_id=app_id,

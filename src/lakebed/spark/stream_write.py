@@ -155,6 +155,8 @@ def plan_stream_write(
     place = place_of(options)
     plan = StreamPlan(write=prepared(place, write, columns_of_schema(schema)), said=said)
     plan.batch(0)  # Says now if no batch could ever be told.
+    if said.text("eventTime") and not write.merge_schema:
+        time_field(place.open().head(), said.text("eventTime"))
     return plan
 
 
