@@ -171,6 +171,14 @@ def test_a_missing_table_is_named(table: Table) -> None:
         source.schema()
 
 
+def test_an_option_for_streams_is_refused_in_a_batch(table: Table) -> None:
+    place = {"catalog": table.connection.uri, "path": table.name}
+    source = LakebedSource(place | {"startingversion": "1"})
+    schema = source.schema()
+    with pytest.raises(lakebed.RequestError, match="It is one to read a stream"):
+        source.reader(schema)
+
+
 def test_a_schema_of_the_users_is_refused(table: Table) -> None:
     source = LakebedSource({"catalog": table.connection.uri, "path": table.name})
     with pytest.raises(lakebed.RequestError, match="a table has its own schema"):

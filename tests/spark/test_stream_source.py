@@ -411,7 +411,10 @@ def test_the_feed_has_the_time_of_the_commit(table: Table) -> None:
         ({"readChangeFeed": "yes"}, "readChangeFeed is 'yes'"),
         ({"readChangeFeed": "true", "ignoreDeletes": "true"}, "readChangeFeed shows all changes"),
         ({"startVersion": 1}, "Did you mean startingVersion?"),
-        ({"versionAsOf": 0}, "there is no option 'versionasof' to read"),
+        (
+            {"versionAsOf": 0},
+            "there is no option 'versionasof' to read a stream. It is one to read",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused_when_the_stream_is_made(

@@ -50,6 +50,8 @@ STREAM_WRITE = (
 )
 STORAGE = "storage."
 
+_USES = {"read": READ, "read a stream": STREAM_READ, "write a stream": STREAM_WRITE}
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NS_PER_US = 1_000
 _CATALOGS_KEPT = 8
@@ -164,7 +166,10 @@ def given(options: Mapping[str, str], known: Iterable[str], *, purpose: str) -> 
 
 def _unknown(key: str, names: Mapping[str, str], purpose: str) -> RequestError:
     close = get_close_matches(key.lower(), names, n=1)
-    if close:
+    elsewhere = [use for use, known in _USES.items() if key.lower() in map(str.lower, known)]
+    if elsewhere:
+        hint = f"It is one to {elsewhere[0]}"
+    elif close:
         hint = f"Did you mean {names[close[0]]}?"
     else:
         hint = f"There are {', '.join(names.values())} and {STORAGE}<key>"

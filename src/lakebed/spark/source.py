@@ -64,7 +64,7 @@ class LakebedSource(DataSource):
 
     def streamReader(self, schema: "StructType") -> DataSourceStreamReader:  # noqa: ARG002, N802
         """The reader of a stream; one stays for as long as the query runs."""
-        request = self._read_request(STREAM_READ)
+        request = self._read_request(STREAM_READ, purpose="read a stream")
         stream = StreamRequest(place=request.place, said=request.said, pinned=self._version())
         return _STREAM_READER(stream)
 
@@ -84,8 +84,8 @@ class LakebedSource(DataSource):
             )
         return self._pinned
 
-    def _read_request(self, known: tuple[str, ...]) -> ReadRequest:
-        said = given(self.options, known, purpose="read")
+    def _read_request(self, known: tuple[str, ...], purpose: str = "read") -> ReadRequest:
+        said = given(self.options, known, purpose=purpose)
         return ReadRequest(place=place_of(self.options), said=said)
 
 
