@@ -20,6 +20,7 @@ from tests.property.predicates import Drawing, sql_of, truth
 from tests.property.recipes import ROW, Built, build
 
 import lakebed
+from lakebed.spark.attach import attach
 from lakebed.spark.read import read
 
 if TYPE_CHECKING:
@@ -146,6 +147,33 @@ def test_sparks_reader_of_single_rows_gives_the_same(spark: "SparkSession", tmp_
                 built.rows, built.columns
             ), seed
             assert not predicate_problems(spark, built, Random(seed), via=None, count=8), seed
+
+
+def test_names_in_sql_give_each_version_as_it_was_or_refuse_it(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    from pyspark.errors import IllegalArgumentException
+
+    outcomes: Counter[str] = Counter()
+    for number in range(6):
+        seed = f"names-{number}"
+        recipe = draw_recipe(seed)
+        with recipe.limits(), lakebed.connect(tmp_path / seed) as catalog:
+            built = build(recipe, catalog)
+            attached = attach(spark, catalog, "drawn", nanoseconds="long")
+            for version, columns, rows in built.past[-3:]:
+                frame = f"SELECT * FROM drawn.t VERSION AS OF {version}"
+                try:
+                    found = as_text(spark.sql(frame).toArrow(), columns)
+                except IllegalArgumentException as error:
+                    assert "is another column than today" in str(error)
+                    outcomes["refused"] += 1
+                    continue
+                outcomes["read"] += 1
+                wanted = wanted_text(rows, columns)
+                assert {n: list(row) for n, row in found.items()} == wanted, (seed, version)
+            attached.detach()
+    assert outcomes["read"] > outcomes["refused"]
 
 
 def test_the_plain_model_itself_is_what_the_embedded_reader_gives(tmp_path: Path) -> None:
