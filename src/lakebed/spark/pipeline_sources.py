@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebed.errors import RequestError
 from lakebed.flow.durations import duration_text
-from lakebed.flow.flow import Flow
+from lakebed.flow.flow import Flow, TriggerKind
 from lakebed.flow.plant import (
     REPEAT_SECONDS,
     late_lanes,
@@ -163,7 +163,8 @@ def _table(spark: "SparkSession", flow: Flow, source: TableSource) -> "DataFrame
             catalog, warehouse=warehouse or None, storage_options=flow.storage_options or None
         )
         return read(spark, opened.table(source.table))
-    options: dict[str, Any] = {"catalog": catalog}
+    ends = flow.trigger.kind is TriggerKind.AVAILABLE_NOW
+    options = {"catalog": catalog, "triggerAvailableNow": str(ends).lower()}
     if warehouse:
         options["warehouse"] = warehouse
     if source.starting_version is not None:
