@@ -184,14 +184,14 @@ class LakebedStreamReader(DataSourceStreamReader):
     def next_offset(self, start: Offset | None, limit: Limit | None, until: int) -> Offset:
         """How far a batch goes that begins at `start`, or at the beginning if that is None."""
         place = start or self.first()
-        self._check(place, until)
+        self._check(place)
         if limit is not None:
             return self.history.limited(place, limit, until)
         if place.initial and not place.index:
             return Offset(table=place.table, version=place.version + 1)
         return Offset(table=place.table, version=until + 1) if place.version <= until else place
 
-    def _check(self, place: Offset, until: int | None = None) -> None:
+    def _check(self, place: Offset) -> None:
         """Raise if an offset is not one of this table as it is now."""
         head = self.history.head().pointer
         name = self.history.table.name
@@ -202,13 +202,12 @@ class LakebedStreamReader(DataSourceStreamReader):
                 "its beginning",
                 table=name,
             )
-        newest = head.version if until is None else until
-        if place.version > newest + 1:
+        if place.version > head.version + 1:
             raise NotFoundError(
                 f"the stream stands before version {place.version} of {name}, and its newest is "
-                f"{newest}: an older copy of the table was restored",
+                f"{head.version}: an older copy of the table was restored",
                 hint="Choose: a new checkpointLocation reads the whole table again, with "
-                f"startingVersion={newest + 1} only what comes from now on",
+                f"startingVersion={head.version + 1} only what comes from now on",
                 table=name,
             )
 
