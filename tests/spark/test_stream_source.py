@@ -164,6 +164,19 @@ def test_every_row_comes_once_whatever_the_limit_and_wherever_it_is_restarted(
     assert max(sizes) <= files
 
 
+def test_a_batch_can_end_inside_of_a_version(catalog: Catalog) -> None:
+    split = catalog.create_table("plant.split", COLUMNS, partition_by=["n"])
+    split.append(rows(1, 2, 3))
+    split.append(rows(4))
+    options: dict[str, Any] = {"startingVersion": 1, "maxFilesPerTrigger": 2}
+    query = Query(split, triggerAvailableNow=False, **options)
+    first = query.numbers() or []
+    again = Query(split, query.log, triggerAvailableNow=False, **options)
+    assert len(first) == 2
+    assert sorted([*first, *(again.numbers() or [])]) == [1, 2, 3, 4]
+    assert again.numbers() is None
+
+
 def test_bytes_limit_a_batch_and_one_file_always_fits(table: Table) -> None:
     for number in range(3):
         table.append(rows(number))
@@ -280,6 +293,16 @@ def test_a_rollback_ends_a_plain_stream(table: Table) -> None:
         query.batch()
     table.append(rows(3))
     assert Query(table, query.log, skipChangeCommits=True).numbers() == [3]
+
+
+def test_a_rollback_that_brings_rows_back_ends_a_plain_stream_too(table: Table) -> None:
+    table.append(rows(1))
+    query = Query(table)
+    query.batch()
+    table.delete("true")
+    table.rollback(1)
+    with pytest.raises(lakebed.RequestError, match=r"version 3 .* is a rollback"):
+        Query(table, query.log, ignoreDeletes=True).batch()
 
 
 def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(
