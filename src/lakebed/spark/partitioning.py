@@ -173,8 +173,9 @@ def _calendar(transform: TransformName, source: Primitive, column: "Column") -> 
             hours = _floor_div(F.unix_micros(column), _US_PER_HOUR)
         else:
             hours = _day(source, column).cast("bigint") * F.lit(24) + F.hour(column)
-        ends = F.lit(INT_MIN).cast("bigint"), F.lit(INT_MAX).cast("bigint")
-        return F.least(F.greatest(hours, ends[0]), ends[1]).cast("int")
+        # Not greatest() and least(): they pass over NULL.
+        low = F.when(hours < INT_MIN, F.lit(INT_MIN)).otherwise(hours)
+        return F.when(hours > INT_MAX, F.lit(INT_MAX)).otherwise(low).cast("int")
     day = F.date_from_unix_date(_day(source, column))
     if transform is TransformName.DAY:
         return day
