@@ -180,12 +180,15 @@ class _Servers:
 
 
 class SparkCluster(_Servers):
-    """A standalone cluster: a master, and workers that each have one core and 1 GB."""
+    """A standalone cluster: a master, and workers that each have one core and 1 GB.
 
-    def __init__(self, worker_count: int = 2) -> None:
+    `hosts` are the workers' names of this machine: Spark runs a copy of a task only elsewhere.
+    """
+
+    def __init__(self, hosts: Sequence[str] = (_HOST, _HOST)) -> None:
         super().__init__()
         self.url = ""
-        self._worker_count = worker_count
+        self._hosts = hosts
 
     @property
     def settings(self) -> dict[str, str]:
@@ -213,15 +216,16 @@ class SparkCluster(_Servers):
 
     def _start(self) -> None:
         file = self._settings_file(self._secrets | {"spark.master.rest.enabled": "false"})
-        listen = ["--host", _HOST, "--port", "0", "--webui-port", "0", "--properties-file", file]
+        listen = ["--port", "0", "--webui-port", "0", "--properties-file", file]
         package = "org.apache.spark.deploy"
-        master = self._run("master", "spark-class", [f"{package}.master.Master", *listen])
+        main = [f"{package}.master.Master", "--host", _HOST, *listen]
+        master = self._run("master", "spark-class", main)
         self.url = master.wait_for(r"Starting Spark master at (spark://[0-9.:]+)")
-        for number in range(self._worker_count):
+        for number, host in enumerate(self._hosts):
             place = ["-c", "1", "-m", "1g", "-d", str(self._directory / f"worker-{number}")]
-            worker = [f"{package}.worker.Worker", *place, *listen, self.url]
-            self._run(f"worker-{number}", "spark-class", worker)
-        master.wait_for("Registering worker ", count=self._worker_count)
+            worker = [f"{package}.worker.Worker", "--host", host, *place, *listen, self.url]
+            self._run(f"worker-{number}", "spark-class", worker, SPARK_LOCAL_IP=host)
+        master.wait_for("Registering worker ", count=len(self._hosts))
 
 
 class ConnectServer(_Servers):
