@@ -51,7 +51,7 @@ def test_without_a_java_that_runs_the_one_of_the_wheel_is_taken(
     assert variables["JAVA_HOME"] == str(home)
     assert home.is_relative_to(tmp_path / ".cache" / "lakebed")
     # The argument that Spark always gives, and that this Java would refuse.
-    ask = [home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
+    ask = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     answer = subprocess.run(ask, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
     assert "openjdk version" in answer.stderr

@@ -2,9 +2,9 @@
 
 import datetime as dt
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

@@ -93,14 +93,16 @@ def _own_directory(staging: Staging) -> Iterator[None]:
 
     Nothing was handed to a commit yet, so no version can list them.
     """
+    is_done = False
     try:
         yield
-    except BaseException:
-        store = staging.files.store
-        with suppress(LakebedError):  # They cost room, and nothing else.
-            for found in list(store.list(f"{staging.directory}/")):
-                store.delete(found.path)
-        raise
+        is_done = True
+    finally:
+        if not is_done:
+            store = staging.files.store
+            with suppress(LakebedError):  # They cost room, and nothing else.
+                for found in list(store.list(f"{staging.directory}/")):
+                    store.delete(found.path)
 
 
 def _written(staging: Staging) -> list[str]:

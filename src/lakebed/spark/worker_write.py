@@ -8,7 +8,6 @@ For storage that the JVM cannot reach, and columns that it has no type for. Only
 has reached the driver count: what failed, killed and speculative tasks leave is in no version.
 """
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from lakebed.errors import LakebedError
 from lakebed.files.data_writer import WriterOptions
 from lakebed.format.datafile import DataFile
 from lakebed.format.schema import Schema
+from lakebed.spark.answers import answered_files, files_answer, problem_answer
 from lakebed.spark.incoming import quoted, rows_seen_as, seen_as
 from lakebed.spark.partitioning import clustered, helpers_of, with_helpers
 from lakebed.spark.settings import for_now
@@ -54,11 +54,7 @@ def worker_files(
         found = answers.collect()
     files: list[DataFile] = []
     for row in found:
-        # From our own workers, by Spark's own channel, which carries pickles anyway.
-        answer = pickle.loads(row.answer)  # noqa: S301
-        if isinstance(answer, LakebedError):
-            raise answer
-        files.extend(answer)
+        files += answered_files(row.answer, staging.schema, staging.spec)
     return tuple(files)
 
 
@@ -96,12 +92,12 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
 def _writer(task: WriteTask) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def write(batches: Iterable[Any]) -> Iterator[Any]:
         try:
-            answer: Any = _written(task, iter(batches))
+            answer = files_answer(_written(task, iter(batches)))
         except LakebedError as error:
             if error.retryable:
                 raise  # Spark starts the task again.
-            answer = error
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(answer)])], ["answer"])
+            answer = problem_answer(error)
+        yield pa.RecordBatch.from_arrays([pa.array([answer])], ["answer"])
 
     return write
 
