@@ -53,7 +53,7 @@ svg .kill-text { fill: var(--red); font-weight: 600; }
 .dead { fill: var(--red-soft); }
 .merge { stroke: var(--sand); stroke-width: 1.4; stroke-dasharray: 4 3; }
 svg .merge-text { fill: var(--sand); font-weight: 600; }
-.full { fill: var(--leaf); }
+.full { fill: var(--leaf); opacity: .82; }
 .hole { fill: var(--card); }
 .midnight { stroke: var(--card); stroke-width: 1.5; opacity: .8; }
 svg .midnight-text { fill: var(--card); font-weight: 600; }
@@ -112,7 +112,7 @@ def page(facts: dict[str, Any]) -> str:
 
 INGEST = (
     "Rows per second, one bar for each batch, as wide as the batch took. The first batches of a "
-    "process wait for the JVM to warm up."
+    "process wait for the JVM to warm up. Shaded: killed, and not yet running again."
 )
 COMMITS = "Rows in the table. Each dot is a commit: all rows of a batch become visible at once."
 FILES = (
@@ -269,6 +269,8 @@ def _shade_restart(plot: Plot, facts: dict[str, Any], zero: float, high: float) 
         begin = (killed - zero) / 1_000
         end = (after[0]["time_ms"] - after[0]["lag_ms"] - zero) / 1_000
         plot.rect((begin, end), (0, high), "dead")
+        if plot.x(end) - plot.x(begin) < 130:
+            return
         plot.text(
             plot.x((begin + end) / 2),
             plot.height - plot.bottom - 10,
