@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakebed.spark.session import session
+from lakebed.spark.sessions import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

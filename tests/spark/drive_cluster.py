@@ -9,10 +9,10 @@ import pyarrow as pa
 from tests.spark.driving import FOR_WORKERS, Report, listening, makers
 
 import lakebed
-from lakebed.spark.read import read
-from lakebed.spark.session import session
-from lakebed.spark.sink import foreach_batch
-from lakebed.spark.write import write
+from lakebed.spark.reading.read import read
+from lakebed.spark.sessions import session
+from lakebed.spark.streaming.sink import foreach_batch
+from lakebed.spark.writing.write import write
 
 ROWS = 20_000
 COLUMNS = pa.schema([("ts", pa.timestamp("us", "UTC")), ("sensor", pa.string()), ("v", pa.int64())])

@@ -9,11 +9,11 @@ from tests.spark.driving import FOR_WORKERS, Report, makers
 import lakebed
 from lakebed.errors import LakebedError
 from lakebed.spark.places import is_connect
-from lakebed.spark.read import read
-from lakebed.spark.session import session
+from lakebed.spark.reading.read import read
+from lakebed.spark.sessions import session
 from lakebed.spark.ship import ship
-from lakebed.spark.sink import foreach_batch
-from lakebed.spark.write import write
+from lakebed.spark.streaming.sink import foreach_batch
+from lakebed.spark.writing.write import write
 
 COLUMNS = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", pa.int64())])
 ROWS = 2_000
@@ -48,7 +48,7 @@ class OverConnect:
         self._without_the_package(table)
         self._with_the_package(table)
         with self._part("attach") as found:
-            from lakebed.spark.attach import attach
+            from lakebed.spark.reading.attach import attach
 
             try:
                 attach(self._spark, self._catalog, name="lakebed")

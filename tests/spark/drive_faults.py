@@ -9,8 +9,8 @@ import pyarrow as pa
 from tests.spark.driving import Report
 
 import lakebed
-from lakebed.spark.session import session
-from lakebed.spark.sink import foreach_batch
+from lakebed.spark.sessions import session
+from lakebed.spark.streaming.sink import foreach_batch
 
 ROWS = 400
 COLUMNS = pa.schema([("n", pa.int64())])

@@ -14,10 +14,10 @@ from typing import Any
 from tests.spark.driving import Report
 
 import lakebed
-from lakebed.spark.session import session
-from lakebed.spark.sink import foreach_batch
-from lakebed.spark.source import LakebedSource
-from lakebed.spark.stream_write import LakebedStreamWriter
+from lakebed.spark.sessions import session
+from lakebed.spark.source.source import LakebedSource
+from lakebed.spark.source.stream_write import LakebedStreamWriter
+from lakebed.spark.streaming.sink import foreach_batch
 
 AT_BATCH = 1  # the one that is held
 BATCH_ROWS = 10

@@ -7,9 +7,9 @@ from tests.spark.driving import Report, makers
 
 import lakebed
 from lakebed.spark.places import jvm_place
-from lakebed.spark.read import read
-from lakebed.spark.session import session
-from lakebed.spark.write import write
+from lakebed.spark.reading.read import read
+from lakebed.spark.sessions import session
+from lakebed.spark.writing.write import write
 
 COLUMNS = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", pa.int64())])
 ROWS = 3_000

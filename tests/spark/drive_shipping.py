@@ -8,10 +8,10 @@ import pyarrow as pa
 from tests.spark.driving import FOR_WORKERS, Report, makers
 
 import lakebed
-from lakebed.spark.read import read
-from lakebed.spark.session import session
+from lakebed.spark.reading.read import read
+from lakebed.spark.sessions import session
 from lakebed.spark.ship import ship
-from lakebed.spark.write import write
+from lakebed.spark.writing.write import write
 
 COLUMNS = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", pa.int64())])
 ROWS = 1_000

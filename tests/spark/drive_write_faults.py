@@ -11,8 +11,8 @@ from tests.spark.driving import FOR_WORKERS, Report
 
 import lakebed
 from lakebed.errors import RequestError
-from lakebed.spark.session import session
-from lakebed.spark.write import write
+from lakebed.spark.sessions import session
+from lakebed.spark.writing.write import write
 from lakebed.table.table import Table
 
 COLUMNS = pa.schema([("id", pa.int64()), ("part", pa.int64())])

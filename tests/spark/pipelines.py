@@ -8,7 +8,7 @@ from typing import Any
 from lakebed.flow.flow import Flow
 from lakebed.flow.placing import anchored
 from lakebed.flow.toml import parse_flow
-from lakebed.spark.progress import Progress, Unwatched
+from lakebed.spark.pipeline.progress import Progress, Unwatched
 from lakebed.table.connect import connect
 from lakebed.table.table import Table
 

@@ -9,7 +9,7 @@ from lakebed.format.datafile import ColumnStats, DataFile
 from lakebed.format.partition import PartitionSpec, parse_spec
 from lakebed.format.schema import Schema
 from lakebed.format.types import Field, Kind, Primitive
-from lakebed.spark.answers import answered_files, files_answer, problem_answer
+from lakebed.spark.writing.answers import answered_files, files_answer, problem_answer
 
 SCHEMA = Schema(
     0,

@@ -10,8 +10,8 @@ import pytest
 
 import lakebed
 from lakebed.errors import IdentifierError, RequestError
-from lakebed.spark.attach import attach
-from lakebed.spark.read import read
+from lakebed.spark.reading.attach import attach
+from lakebed.spark.reading.read import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ from tests.around import interrupted
 import lakebed
 from lakebed.errors import CommitConflictError, RequestError, SchemaMismatchError
 from lakebed.format.snapshot import Operation
-from lakebed.spark.merge import merge
-from lakebed.spark.merge_terms import key_pairs, shortened
+from lakebed.spark.writing.merge import merge
+from lakebed.spark.writing.merge_terms import key_pairs, shortened
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 
@@ -246,7 +246,7 @@ def test_null_matches_nothing(spark: "SparkSession", table: Table) -> None:
 def test_keys_are_told_only_from_conditions_that_are_plain(
     text: str, pairs: list[tuple[str, str]]
 ) -> None:
-    from lakebed.spark.merge_plan import MergePlan
+    from lakebed.spark.writing.merge_plan import MergePlan
 
     plan = MergePlan(table=None, source=None, condition=text)  # type: ignore[arg-type]
     assert list(key_pairs(plan)) == pairs

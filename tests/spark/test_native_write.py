@@ -14,7 +14,7 @@ import pytest
 import lakebed
 from lakebed.files.arrow_schema import to_arrow_schema
 from lakebed.spark.settings import for_now
-from lakebed.spark.write import write
+from lakebed.spark.writing.write import write
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 

@@ -16,10 +16,10 @@ from lakebed.expr.transform import apply_transform
 from lakebed.files.manifest import storage_list
 from lakebed.format.partition import PartitionSpec, TransformName, parse_spec, result_type
 from lakebed.format.types import Kind
-from lakebed.spark.covering import covering
-from lakebed.spark.partitioning import transformed
 from lakebed.spark.schema import spark_schema
-from lakebed.spark.write import write
+from lakebed.spark.writing.covering import covering
+from lakebed.spark.writing.partitioning import transformed
+from lakebed.spark.writing.write import write
 from lakebed.table.catalog import Catalog
 
 if TYPE_CHECKING:

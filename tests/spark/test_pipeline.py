@@ -15,7 +15,7 @@ from lakebed.commit.committer import Committer
 from lakebed.errors import NotFoundError, RequestError, TokenError, UnavailableError
 from lakebed.flow.plant import arrivals
 from lakebed.flow.sources import SensorSource
-from lakebed.spark.pipeline import run
+from lakebed.spark.pipeline.run import run
 from lakebed.table.connect import connect
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakebed
-from lakebed.spark.read import read
+from lakebed.spark.reading.read import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

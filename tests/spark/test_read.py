@@ -23,9 +23,9 @@ from lakebed.errors import (
     RequestError,
 )
 from lakebed.spark.places import JvmPlace, jvm_place, s3a_options
-from lakebed.spark.read import read
+from lakebed.spark.reading.read import read
+from lakebed.spark.reading.workers import bins
 from lakebed.spark.schema import as_frame_rows, frame_arrow_schema
-from lakebed.spark.worker_read import bins
 from lakebed.table.services import Place
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from tests.property.predicates import Drawing, sql_of, truth
 from tests.property.recipes import ROW, Built, build
 
 import lakebed
-from lakebed.spark.attach import attach
-from lakebed.spark.read import read
+from lakebed.spark.reading.attach import attach
+from lakebed.spark.reading.read import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

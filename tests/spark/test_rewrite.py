@@ -19,8 +19,8 @@ from lakebed.errors import (
     SchemaMismatchError,
 )
 from lakebed.format.snapshot import Operation
-from lakebed.spark.rewrite import delete, rewrite, update
-from lakebed.spark.write import write
+from lakebed.spark.writing.rewrite import delete, rewrite, update
+from lakebed.spark.writing.write import write
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 

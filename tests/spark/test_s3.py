@@ -11,8 +11,8 @@ import pytest
 
 import lakebed
 from lakebed.ids import SystemIds
-from lakebed.spark.read import read
-from lakebed.spark.write import write
+from lakebed.spark.reading.read import read
+from lakebed.spark.writing.write import write
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 from lakebed.testing.servers import S3Server

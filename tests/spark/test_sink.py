@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from lakebed.spark.sink import BatchSink, foreach_batch
+from lakebed.spark.streaming.sink import BatchSink, foreach_batch
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 import lakebed
 from lakebed.spark.schema import spark_schema
-from lakebed.spark.source import LakebedSource
+from lakebed.spark.source.source import LakebedSource
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 

@@ -10,9 +10,9 @@ import pytest
 
 import lakebed
 from lakebed.spark.schema import spark_schema
-from lakebed.spark.sink import foreach_batch
-from lakebed.spark.source import LakebedSource
-from lakebed.spark.stream_query import checkpoint_batch
+from lakebed.spark.source.source import LakebedSource
+from lakebed.spark.streaming.query import checkpoint_batch
+from lakebed.spark.streaming.sink import foreach_batch
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 

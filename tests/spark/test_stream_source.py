@@ -16,9 +16,10 @@ import pytest
 
 import lakebed
 from lakebed.clock import SystemClock
-from lakebed.spark.change_labels import key_note, update_note
-from lakebed.spark.source import LakebedSource
-from lakebed.spark.stream_read import LakebedStreamReader, read_stream
+from lakebed.spark.source.source import LakebedSource
+from lakebed.spark.source.stream_read import read_stream
+from lakebed.spark.source.stream_reader import LakebedStreamReader
+from lakebed.spark.writing.change_labels import key_note, update_note
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 

@@ -9,8 +9,8 @@ import pytest
 
 import lakebed
 from lakebed.errors import IdentifierError, NotFoundError
-from lakebed.spark.read import read
-from lakebed.spark.view import view
+from lakebed.spark.reading.read import read
+from lakebed.spark.reading.view import view
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

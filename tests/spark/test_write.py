@@ -19,10 +19,10 @@ from lakebed.errors import (
     SchemaMismatchError,
 )
 from lakebed.format.snapshot import Operation
-from lakebed.spark.incoming import with_open_parts
-from lakebed.spark.read import read
-from lakebed.spark.write import write
-from lakebed.spark.write_options import WriteOptions
+from lakebed.spark.reading.read import read
+from lakebed.spark.writing.incoming import with_open_parts
+from lakebed.spark.writing.options import WriteOptions
+from lakebed.spark.writing.write import write
 from lakebed.table.catalog import Catalog
 from lakebed.table.table import Table
 
@@ -448,7 +448,7 @@ def test_small_frames_go_over_the_driver_and_others_do_not(
 ) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    from lakebed.spark.sizes import estimated_bytes, is_small
+    from lakebed.spark.writing.sizes import estimated_bytes, is_small
 
     assert is_small(readings(spark, 0, 1000))
     assert not is_small(readings(spark, 0, 10_000_000))

@@ -12,7 +12,7 @@ from lakebed.errors import RequestError
 
 if TYPE_CHECKING:
     from lakebed.flow.flow import Flow
-    from lakebed.spark.progress import Report
+    from lakebed.spark.pipeline.progress import Report
 
 
 @command("run")
@@ -89,7 +89,7 @@ def _flow(session: Session, pipeline: str, *, once: bool, available_now: bool) -
 
 def _run(session: Session, flow: "Flow", seconds: float | None, metrics: str | None) -> "Report":
     from lakebed.cli.run_progress import engine_log, watching
-    from lakebed.spark.pipeline import run as run_flow
+    from lakebed.spark.pipeline.run import run as run_flow
 
     with (
         watching(session, flow, metrics) as observer,

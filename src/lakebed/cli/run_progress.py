@@ -19,7 +19,7 @@ from lakebed.cli.text import count, escape, plural
 from lakebed.cli.values import to_json
 from lakebed.clock import Clock
 from lakebed.errors import LakebedError, RequestError
-from lakebed.spark.progress import Observer, Progress, Report, Unwatched
+from lakebed.spark.pipeline.progress import Observer, Progress, Report, Unwatched
 
 if TYPE_CHECKING:
     from lakebed.flow.flow import Flow

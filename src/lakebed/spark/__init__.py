@@ -9,37 +9,37 @@
 Names are loaded when they are first used, so that a Spark worker pays for what it needs.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakebed.spark.attach import attach
-    from lakebed.spark.merge import merge
-    from lakebed.spark.pipeline import run
-    from lakebed.spark.read import read
-    from lakebed.spark.rewrite import delete, rewrite, update
-    from lakebed.spark.session import register, session
-    from lakebed.spark.sink import foreach_batch
-    from lakebed.spark.stream_read import read_stream
-    from lakebed.spark.view import view
-    from lakebed.spark.write import write
+    from lakebed.spark.pipeline.run import run
+    from lakebed.spark.reading.attach import attach
+    from lakebed.spark.reading.read import read
+    from lakebed.spark.reading.view import view
+    from lakebed.spark.sessions import register, session
+    from lakebed.spark.ship import ship
+    from lakebed.spark.source.stream_read import read_stream
+    from lakebed.spark.streaming.sink import foreach_batch
+    from lakebed.spark.writing.merge import merge
+    from lakebed.spark.writing.rewrite import delete, rewrite, update
+    from lakebed.spark.writing.write import write
 
 _HOMES = {
-    "attach": "attach",
-    "delete": "rewrite",
-    "foreach_batch": "sink",
-    "merge": "merge",
-    "read": "read",
-    "read_stream": "stream_read",
-    "register": "session",
-    "rewrite": "rewrite",
-    "run": "pipeline",
-    "session": "session",
-    "update": "rewrite",
-    "view": "view",
-    "write": "write",
+    "attach": "reading.attach",
+    "delete": "writing.rewrite",
+    "foreach_batch": "streaming.sink",
+    "merge": "writing.merge",
+    "read": "reading.read",
+    "read_stream": "source.stream_read",
+    "register": "sessions",
+    "rewrite": "writing.rewrite",
+    "run": "pipeline.run",
+    "session": "sessions",
+    "ship": "ship",
+    "update": "writing.rewrite",
+    "view": "reading.view",
+    "write": "writing.write",
 }
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "rewrite",
     "run",
     "session",
+    "ship",
     "update",
     "view",
     "write",
@@ -68,14 +69,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
-
-
-class _Facade(ModuleType):
-    """Keeps `lakebed.spark.write` a function: the import of a module of that name would hide it."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Facade

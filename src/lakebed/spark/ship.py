@@ -33,7 +33,7 @@ def ship(spark: "SparkSession") -> "SparkSession":
     It is the driver's version that they get. Then `format("lakebed")` works as well, where the
     package is not installed for it: it is registered.
     """
-    from lakebed.spark.session import register
+    from lakebed.spark.sessions import register
 
     zipped = str(_zip_of_this_process())
     if is_connect(spark):

@@ -1,0 +1,1 @@
+"""Flows run on Spark."""

@@ -1,0 +1,1 @@
+"""Tables as frames, views and SQL names."""

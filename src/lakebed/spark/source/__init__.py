@@ -1,0 +1,1 @@
+"""`format("lakebed")`: batch and stream, in Spark's own idiom."""

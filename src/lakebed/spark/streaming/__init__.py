@@ -1,0 +1,1 @@
+"""Streams into tables, each batch exactly once."""

@@ -1,0 +1,1 @@
+"""Frames into tables, and rows in tables changed: each in one commit."""
