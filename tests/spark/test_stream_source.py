@@ -459,10 +459,10 @@ def test_a_feed_of_a_table_with_such_a_column_is_refused(catalog: Catalog) -> No
 
 
 def collect(
-    frame: "DataFrame", checkpoint: Path, found: list[list[int]], **trigger: Any
+    frame: "DataFrame", checkpoint: Path, found: dict[int, list[int]], **trigger: Any
 ) -> "StreamingQuery":
-    def take(batch: "DataFrame", _: int) -> None:
-        found.append(sorted(row.n for row in batch.select("n").collect()))
+    def take(batch: "DataFrame", number: int) -> None:  # may be called again for the same batch
+        found[number] = sorted(row.n for row in batch.select("n").collect())
 
     writer = frame.writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(take)
     return writer.trigger(**trigger).start()
@@ -482,29 +482,29 @@ def test_a_running_query_reads_within_its_limit_and_goes_on_after_a_restart(
 ) -> None:
     for number in (1, 2, 3):
         table.append(rows(number))
-    found: list[list[int]] = []
+    found: dict[int, list[int]] = {}
     for more in (4, 5):
         frame = read_stream(spark, table, max_files=2, available_now=False)
         query = collect(frame, tmp_path / "checkpoint", found, processingTime="0 seconds")
         try:
             table.append(rows(more))
-            until(lambda more=more: sum(map(len, found)) == more)  # type: ignore[misc]
+            until(lambda more=more: sum(map(len, found.values())) == more)  # type: ignore[misc]
         finally:
             query.stop()
-    assert sorted(number for batch in found for number in batch) == [1, 2, 3, 4, 5]
-    assert max(map(len, found)) == 2
+    assert sorted(number for batch in found.values() for number in batch) == [1, 2, 3, 4, 5]
+    assert max(map(len, found.values())) == 2
 
 
 def test_available_now_reads_up_to_the_newest_version_also_after_a_restart(
     spark: "SparkSession", table: Table, tmp_path: Path
 ) -> None:
-    found: list[list[int]] = []
+    found: dict[int, list[int]] = {}
     for turn in range(2):
         table.append(rows(turn))
         table.append(rows(10 + turn))
         frame = read_stream(spark, table, max_files=1, available_now=True)
         collect(frame, tmp_path / "checkpoint", found, availableNow=True).awaitTermination()
-    assert found == [[0, 10], [1, 11]]
+    assert found == {0: [0, 10], 1: [1, 11]}
 
 
 def test_from_table_to_table_each_row_arrives_once_though_spark_forgets_an_end(
