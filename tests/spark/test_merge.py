@@ -13,7 +13,6 @@ from tests.around import interrupted
 
 import lakebed
 from lakebed.errors import CommitConflictError, RequestError, SchemaMismatchError
-from lakebed.format.snapshot import Operation
 from lakebed.spark.writing.merge import merge
 from lakebed.spark.writing.merge_terms import key_pairs, shortened
 from lakebed.table.catalog import Catalog
@@ -133,8 +132,6 @@ def test_a_merge_that_only_inserts_rewrites_nothing(spark: "SparkSession", table
     source = frame(spark, rows_from([0, 15, 40]))
     report = merge(table, source).on("t.id = s.id").when_not_matched_insert().execute()
     assert report.inserted_rows == 1
-    assert report.commit is not None
-    assert report.commit.operation is Operation.APPEND
     assert before < paths(table)
 
 
@@ -291,6 +288,19 @@ def test_a_delete_of_what_a_merge_has_read_is_a_conflict(
     with pytest.raises(CommitConflictError):
         merge(meanwhile.table("t"), source).on(["id"]).when_matched_update().execute()
     assert 5 not in values(table)
+
+
+def test_of_two_merges_that_insert_one_key_the_second_finds_out(
+    spark: "SparkSession", catalog: Catalog, table: Table
+) -> None:
+    source = frame(spark, rows_from([70]))
+
+    def insert(target: Table) -> None:
+        merge(target, source).on(["id"]).when_not_matched_insert().execute()
+
+    with pytest.raises(CommitConflictError):
+        insert(interrupted(catalog, lambda: insert(table)).table("t"))
+    assert table.scan("id = 70").count() == 1
 
 
 def test_a_token_merges_once(spark: "SparkSession", table: Table) -> None:

@@ -455,7 +455,7 @@ def test_small_frames_go_over_the_driver_and_others_do_not(
     many = spark.range(1).select(F.explode(F.sequence(F.lit(1), F.lit(10_000_000))).alias("id"))
     assert estimated_bytes(many) is None
     assert estimated_bytes(readings(spark, 0, 10).mapInArrow(lambda b: b, "id long")) is None
-    for rows, written_by in ((1_000, "Arrow"), (200_000, "parquet-mr")):
+    for rows, written_by in ((1_000, "Arrow"), (400_000, "parquet-mr")):
         write(readings(spark, 0, rows), f"t{rows}", catalog=catalog)
         table = catalog.table(f"t{rows}")
         path = Path(table.location) / table.read_plan().files[0].path

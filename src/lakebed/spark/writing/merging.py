@@ -85,7 +85,9 @@ def _commit(work: "_Work", found: Found, added: Sequence[DataFile], terms: Merge
         added,
         removed=found.files,
         where=read,
-        operation=Operation.OVERWRITE if found.files else Operation.APPEND,
+        # Never an append, even if rows are only added: of two merges that insert one key at the
+        # same time the second must find out, and appends count as if nobody had read before.
+        operation=Operation.OVERWRITE,
         token=terms.txn,
         properties=note | dict(terms.properties),
     )

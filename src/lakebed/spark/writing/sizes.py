@@ -13,9 +13,13 @@ from lakebed.spark.places import is_connect
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Measured on 2 cores, 4 columns: 1,000 rows take 0.10 s over the driver and 0.25 s by executors,
-# 100,000 rows (4 MB) 0.4 s and 0.5 s, 1,000,000 rows 2.0 s and 1.1 s.
-DRIVER_SIZE_BYTES_MAX = 4 << 20
+# Measured on 2 shared cores, rows of 4 columns that Spark takes for 24 bytes each:
+#   rows             1,000    100,000   500,000    2,000,000
+#   over the driver   64 ms    0.26 s    0.85 s     4.0 s
+#   by executors     172 ms    0.45 s    1.16 s     4.7 s
+# The driver wins for longer than that, but its memory is everybody's, and executors are mostly
+# more than two.
+DRIVER_SIZE_BYTES_MAX = 8 << 20
 
 _FILE_RATIO = 8  # bytes of rows per byte of a file, guessed high
 _MULTIPLIERS = re.compile(

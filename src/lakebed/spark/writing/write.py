@@ -79,7 +79,7 @@ def write(  # noqa: PLR0913 - what can be said of a write
             expect it: then they are refused. (`Table.append` adds them.)
         txn: `("app", 7)` makes it exactly once, as in `Table.append`.
         properties: texts that stay with the commit.
-        via: `driver` or `executors`. If None, frames that Spark estimates at up to 4 MB go over
+        via: `driver` or `executors`. If None, frames that Spark estimates at up to 8 MB go over
             the driver, where a commit takes less than half the time; all others, and those of
             Spark Connect, are written by the executors.
 
