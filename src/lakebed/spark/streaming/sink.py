@@ -38,6 +38,7 @@ from lakebed.spark.writing.options import WriteOptions
 from lakebed.spark.writing.storing import collected, executor_files
 from lakebed.spark.writing.workers import arrow_rows
 from lakebed.spark.writing.write import staged
+from lakebed.table.appending import replanned
 from lakebed.table.connect import reconnect
 from lakebed.table.services import Connection
 from lakebed.table.staging import Staging
@@ -99,7 +100,7 @@ class BatchSink:
         token = batch.token(self.app_id)
         done = self.table.committed(token)
         if done is None:
-            done = self._write(frame, batch, token)
+            done = replanned(lambda: self._write(frame, batch, token), replayable=True)
         if done.repeated:
             check_replay(self.table, done, batch, token)
 
