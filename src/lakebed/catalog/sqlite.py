@@ -26,6 +26,7 @@ from lakebed.catalog.sessions import GATE, Sessions
 from lakebed.catalog.sqlite_file import (
     WAL,
     connect,
+    is_frozen,
     journal_mode,
     primary_code,
     problem,
@@ -70,6 +71,7 @@ class SqliteCatalog:
         self._path = Path(path).absolute()
         self.uri: str = f"sqlite:///{self._path}"
         self._line = Turnstile(f"{self._path}-queue")
+        self._is_frozen = False
         self._sessions = Sessions(connect=self._connect, disconnect=_disconnect)
         with GATE:
             self._sessions.get()  # A file that is not ours is refused here and now.
@@ -203,7 +205,8 @@ class SqliteCatalog:
 
     def _connect(self) -> library.sqlite3.Connection:
         connection = connect(self._path)
-        if journal_mode(connection) == WAL:
+        self._is_frozen = is_frozen(connection)
+        if not self._is_frozen and journal_mode(connection) == WAL:
             sqlite_guard.hold(self, self._path)
         return connection
 
@@ -211,11 +214,14 @@ class SqliteCatalog:
         """All rows of one statement, which is one atomic read."""
         with GATE:
             try:
-                return self._sessions.get().execute(sql, values).fetchall()
+                found: list[Any] = self._sessions.get().execute(sql, values).fetchall()
             except library.sqlite3.Error as error:
                 raise self._failed(error) from error
             except (OverflowError, UnicodeEncodeError) as error:
                 raise _unfit(error) from error
+            if self._is_frozen:
+                self._sessions.discard()  # Somebody else may begin to write.
+            return found
 
     def _write(self, work: Callable[[library.sqlite3.Connection], bool], new: Pointer) -> bool:
         """Run `work` in a transaction; it says whether to commit."""

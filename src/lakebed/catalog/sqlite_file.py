@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from lakebed.catalog import sqlite_library as library
@@ -138,24 +139,61 @@ def _check_length(path: Path) -> None:
 
 
 def connect(path: Path) -> library.sqlite3.Connection:
-    """Open the file with the settings that commits stand on."""
+    """Open the file with the settings that commits stand on.
+
+    Where nobody may write, a file in WAL mode is opened as one that does not change; such a
+    connection is for one read, see `is_frozen`.
+    """
     prepare_file(path)
     try:
-        connection = library.sqlite3.connect(
-            path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
-        )
+        return _connected(str(path), path, _set_up)
+    except library.sqlite3.Error as error:
+        if not _is_left_alone(error, path):
+            raise problem(error, path) from error
+    try:
+        return _connected(f"{path.as_uri()}?immutable=1", path, _freeze)
     except library.sqlite3.Error as error:
         raise problem(error, path) from error
+
+
+def _connected(
+    name: str, path: Path, set_up: Callable[[library.sqlite3.Connection, Path], None]
+) -> library.sqlite3.Connection:
+    connection = library.sqlite3.connect(
+        name,
+        timeout=BUSY_TIMEOUT_MS / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=name.startswith("file:"),
+    )
     sound = False
     try:
-        _set_up(connection, path)
+        set_up(connection, path)
         sound = True
-    except library.sqlite3.Error as error:
-        raise problem(error, path) from error
     finally:
         if not sound:
             connection.close()
     return connection
+
+
+def _is_left_alone(error: library.sqlite3.Error, path: Path) -> bool:
+    """Whether it cannot be opened because we may not write there, and nobody has it open.
+
+    Whoever has it open in WAL mode has a -wal file beside it.
+    """
+    shut = primary_code(error) in (*_FORBIDDEN, library.sqlite3.SQLITE_CANTOPEN)
+    return shut and not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()
+
+
+def _freeze(connection: library.sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA query_only = ON")
+    if not _is_ours(connection, path):
+        raise RequestError(f"the catalog {path} is empty, and may not be written", path=str(path))
+
+
+def is_frozen(connection: library.sqlite3.Connection) -> bool:
+    """Whether it takes the file for one that does not change: true only for a moment."""
+    return bool(connection.execute("PRAGMA query_only").fetchone()[0])
 
 
 def _set_up(connection: library.sqlite3.Connection, path: Path) -> None:
