@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.around import interrupted
 
 import lakebed
 from lakebed.errors import (
@@ -295,6 +296,49 @@ def test_nulls_in_a_required_column_are_refused(
         write(good.select("site"), table, via=via)
     assert ids(table) == [0, 1, 2, 3]
     assert len(on_disk(table)) == len(table.read_plan().files), "nothing is left behind"
+
+
+def test_parts_that_are_required_are_written_by_our_own_writer(
+    spark: "SparkSession", catalog: Catalog
+) -> None:
+    part = pa.field("a", pa.int64(), nullable=False)
+    table = catalog.create_table("t", pa.schema([("s", pa.struct([part]))]))
+    write(spark.sql("select named_struct('a', 1L) as s"), table, via="executors")
+    assert table.scan().to_arrow().column("s").to_pylist() == [{"a": 1}]
+    with pytest.raises(SchemaMismatchError, match=r"s\.a' is required and has 1 nulls"):
+        write(
+            spark.sql("select named_struct('a', cast(null as long)) as s"), table, via="executors"
+        )
+    assert table.scan().count() == 1
+
+
+@pytest.mark.parametrize("via", WAYS)
+def test_columns_that_two_writers_bring_at_once_get_ids_of_their_own(
+    spark: "SparkSession", catalog: Catalog, via: str
+) -> None:
+    write(readings(spark, 0, 5), "t", catalog=catalog)
+    table = catalog.table("t")
+    other = pa.table({"id": [100], "other": ["x"]})
+    meanwhile = interrupted(catalog, lambda: table.append(other)).table("t")
+    wider = readings(spark, 5, 8).selectExpr("*", "id + 1 as next")
+    write(wider, meanwhile, merge_schema=True, via=via)
+    assert [f.name for f in table.schema.fields][4:] == ["other", "next"]
+    assert table.scan("other = 'x'", columns=["next"]).to_arrow().column(0).to_pylist() == [None]
+    assert ids(table, "next is not null") == [5, 6, 7]
+
+
+def test_names_that_differ_in_case_are_other_names_if_the_session_says_so(
+    spark: "SparkSession", catalog: Catalog
+) -> None:
+    write(readings(spark, 0, 2), "t", catalog=catalog)
+    table = catalog.table("t")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(SchemaMismatchError, match="'ID' differs only in case"):
+            write(readings(spark, 2, 4).selectExpr("id as ID"), table, merge_schema=True)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert ids(table) == [0, 1]
 
 
 @pytest.mark.parametrize("via", WAYS)

@@ -54,12 +54,11 @@ def named_as(frame: "DataFrame", schema: Schema) -> "DataFrame":
     from pyspark.sql.types import NullType
 
     _check_names(frame.columns)
-    spelling = {name: name for name in schema.by_name}
-    if (frame.sparkSession.conf.get(_CASE_SENSITIVE) or "false").lower() != "true":
-        spelling |= {name.casefold(): name for name in schema.by_name}
+    exact = (frame.sparkSession.conf.get(_CASE_SENSITIVE) or "false").lower() == "true"
+    spelling = {name if exact else name.casefold(): name for name in schema.by_name}
     kept, names = [], []
     for field in frame.schema.fields:
-        ours = spelling.get(field.name) or spelling.get(field.name.casefold())
+        ours = spelling.get(field.name if exact else field.name.casefold())
         if isinstance(field.dataType, NullType) and ours is not None:
             continue  # nothing but nulls: as if it were not there
         kept.append(quoted(field.name))
