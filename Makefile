@@ -41,7 +41,7 @@ check: lint ## lint and the fast tests: the loop, under 90 seconds
 	$(BIN)/pytest -m "$(FAST)" -n 2 -q
 
 test: lint ## lint and every test, servers and simulations too
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile
 
 simulate: setup ## Run N=1000 simulated histories from SEED=1
 	$(BIN)/python -m lakebed.testing.simulate --histories $(N) --seed $(SEED)
