@@ -71,7 +71,8 @@ def test_a_killed_pipeline_goes_on_and_each_row_is_there_once(tmp_path: Path) ->
     os.killpg(child.pid, signal.SIGKILL)
     child.communicate()
     killed_at = site.table("plant.copy").version
-    assert 3 <= killed_at < 30
+    # A snapshot's file is there before the swap: the kill may fall between the two.
+    assert 2 <= killed_at < 30
 
     done = start(site, "--metrics", str(metrics), "--output", "json")
     report, lines = done.communicate(timeout=250)
